@@ -1,0 +1,209 @@
+"""What each event of an attempt changes in a loop beside its status: the lease, the counters, the feedback.
+
+Knows one loop and its present attempt; whether the event is allowed at all was asked before (`lifecycle.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loopr.core import events as e
+from loopr.core.model import NO_USAGE, Ending, Lease, Loop, Status, Usage
+from loopr.errors import Impossible
+
+S = Status
+_LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
+
+
+def let_go(loop: Loop) -> Loop:
+    """Take the lease away; what may still run keeps its slot as an ending attempt."""
+    lease = loop.lease
+    if lease is None:
+        return loop
+    if loop.status not in _LIVE:
+        return loop._replace(lease=None)
+    ending = Ending(lease.attempt, lease.lane, lease.started_at, lease.expires_at)
+    return loop._replace(lease=None, ending=ending)
+
+
+def over(loop: Loop) -> Loop:
+    """End the attempt; what it used is booked by the forest, which knows the prices."""
+    return loop._replace(lease=None, ending=None, live=NO_USAGE)
+
+
+def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
+    """Take the lease; a pull worker's attempt runs from this instant."""
+    if event.attempt <= loop.attempt:
+        raise Impossible(f"{loop.id} was granted attempt {event.attempt} after {loop.attempt}")
+    if loop.ending is not None:
+        raise Impossible(f"{loop.id} was leased while attempt {loop.ending.attempt} still lives")
+    pull = event.expires_at is not None
+    lease = Lease(
+        event.attempt,
+        event.holder,
+        event.lane,
+        at,
+        event.grant,
+        event.expires_at,
+        at if pull else None,
+        event.judge_only,
+    )
+    return loop._replace(
+        status=S.RUNNING if pull else S.LEASED,
+        attempt=event.attempt,
+        lease=lease,
+        leased=True,
+        engaged=True,
+        live=NO_USAGE,
+        not_before=0,
+        judge_only=False,
+        reason="",
+    )
+
+
+def _started(loop: Loop, event: e.AttemptStarted, at: int) -> Loop:
+    """Note when the process began."""
+    lease = _lease(loop)._replace(started_at=at)
+    return loop._replace(status=S.RUNNING, lease=lease, base_commit=event.base_commit or loop.base_commit)
+
+
+def _lease(loop: Loop) -> Lease:
+    """Return the lease that the fence has found to be there."""
+    if loop.lease is None:
+        raise Impossible(f"{loop.id} has no lease")
+    return loop.lease
+
+
+def _usage_seen(loop: Loop, event: e.UsageSeen, at: int) -> Loop:
+    """Remember what the attempt has used so far."""
+    return loop._replace(live=event.usage)
+
+
+def _renewed_lease(loop: Loop, event: e.LeaseRenewed, at: int) -> Loop:
+    """Let the lease live longer."""
+    return loop._replace(lease=_lease(loop)._replace(expires_at=event.expires_at))
+
+
+def _work_ended(loop: Loop, event: e.WorkEnded, at: int) -> Loop:
+    """Stop the attempt's clock: what comes now is the engine's."""
+    lease = _lease(loop)
+    return loop._replace(status=S.CHECKING, lease=lease._replace(expires_at=None), live=clocked(loop, at))
+
+
+def clocked(loop: Loop, at: int) -> Usage:
+    """Return what the present or ending attempt has used; its duration is up to `at` unless its outcome said one."""
+    owner = loop.lease or loop.ending
+    started = owner.started_at if owner is not None else None
+    if loop.live.ms or started is None:
+        return loop.live
+    return loop.live._replace(ms=max(0, at - started))
+
+
+def _passed(loop: Loop, event: e.Passed, at: int) -> Loop:
+    """Go on to the person or to the plan branch."""
+    return loop._replace(status=event.to)
+
+
+def _refused(loop: Loop, event: e.Refused | e.Conflicted, at: int) -> Loop:
+    """Begin the next iteration, unless this was the last."""
+    repeats = loop.repeats + 1 if event.signature and event.signature == loop.signature else 1
+    return over(loop)._replace(
+        status=event.to,
+        iteration=loop.iteration + (event.to is not S.FAILED),
+        failures=0,
+        launch_failures=0,
+        signature=event.signature,
+        repeats=repeats,
+        reason=event.reason,
+    )
+
+
+def _conflicted(loop: Loop, event: e.Conflicted, at: int) -> Loop:
+    """Count a conflict beside the refusal."""
+    return _refused(loop, event, at)._replace(conflicts=loop.conflicts + 1)
+
+
+def _limited(loop: Loop, event: e.Limited, at: int) -> Loop:
+    """Wait, at no cost; if only the judge was limited, only the judge runs again."""
+    return over(loop)._replace(status=S.PENDING, judge_only=event.judge_only, reason=event.reason)
+
+
+def _broke(loop: Loop, event: e.Broke, at: int) -> Loop:
+    """Count a failure, and wait or be set aside."""
+    return over(loop)._replace(
+        status=event.to,
+        failures=loop.failures + 1,
+        launch_failures=loop.launch_failures + 1 if event.launch else 0,
+        not_before=event.not_before,
+        reason=event.reason,
+    )
+
+
+def _expired(loop: Loop, event: e.LeaseExpired, at: int) -> Loop:
+    """Count a silent worker as one failure."""
+    return over(loop)._replace(
+        status=event.to, failures=loop.failures + 1, not_before=event.not_before, reason=event.reason
+    )
+
+
+def _released(loop: Loop, event: e.LeaseReleased, at: int) -> Loop:
+    """Wait again, free of cost."""
+    return over(loop)._replace(status=S.PENDING, reason=event.reason)
+
+
+def _set_aside(loop: Loop, event: e.SetAside, at: int) -> Loop:
+    """Wait for a person."""
+    ended = let_go(loop) if event.live else over(loop)
+    return ended._replace(status=S.PARKED, reason=event.reason)
+
+
+def _stopped(loop: Loop, event: e.Stopped, at: int) -> Loop:
+    """Wait again, free of cost, once the attempt has ended."""
+    return let_go(loop)._replace(status=S.PENDING, reason=event.reason)
+
+
+def _gone(loop: Loop, event: e.AttemptGone, at: int) -> Loop:
+    """Give up the slot of the attempt that was told to stop."""
+    if loop.lease is not None:
+        raise Impossible(f"{loop.id} has a lease beside an ending attempt")
+    return over(loop)
+
+
+def _landed(loop: Loop, event: e.Landed, at: int) -> Loop:
+    """Be done: integrated and published."""
+    return finish(over(loop), event.digest, at)._replace(landed=event.commit)
+
+
+def finish(loop: Loop, digest: str, at: int) -> Loop:
+    """Complete with an artifact that is on disk."""
+    return loop._replace(
+        status=S.COMPLETE,
+        artifact=digest,
+        on_disk=True,
+        seen=at,
+        finished=loop.identity,
+        not_before=0,
+        judge_only=False,
+        reason="",
+    )
+
+
+ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
+    e.LeaseGranted: _granted,
+    e.AttemptStarted: _started,
+    e.LeaseReleased: _released,
+    e.LeaseExpired: _expired,
+    e.LeaseRenewed: _renewed_lease,
+    e.UsageSeen: _usage_seen,
+    e.WorkEnded: _work_ended,
+    e.Refused: _refused,
+    e.Limited: _limited,
+    e.Broke: _broke,
+    e.SetAside: _set_aside,
+    e.Passed: _passed,
+    e.Landed: _landed,
+    e.Conflicted: _conflicted,
+    e.Stopped: _stopped,
+    e.AttemptGone: _gone,
+}

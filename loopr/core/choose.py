@@ -1,0 +1,175 @@
+"""The selector: which loop is leased next, which lease has expired, when to look again.
+
+Yields events one at a time, and whoever asks applies each before asking for the next: so every grant sees all earlier
+ones, and the preview is the decision. It asks the same gates that `why` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from loopr.core import events as e
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.core.fairness import next_project
+from loopr.core.forest import Forest
+from loopr.core.gates import closed_for_group, first_closed, group_ready_since
+from loopr.core.intake import reclaim
+from loopr.core.limits import budgets_of, pick_lane
+from loopr.core.model import Loop
+from loopr.core.policy import DEFAULT_LANE
+from loopr.core.ranking import Candidate, Group, GroupKey
+
+Open = list[tuple[GroupKey, Group]]
+
+
+def choose(forest: Forest, now: int) -> Iterator[Event]:
+    """Decide one round: what has expired or landed as a whole, then grants until a gate closes on everybody."""
+    yield from _expired(forest, now)
+    yield from _landed_convoys(forest)
+    if now < forest.shared.paced_until():
+        return
+    batch, shut = forest.policy.batch_size, set[GroupKey]()
+    granted = 0
+    while (loop := pick(forest, now, shut)) is not None:
+        if batch and granted >= batch:
+            yield w.RoundCut()
+            return
+        granted += 1
+        yield grant(forest, loop, now)
+
+
+def _expired(forest: Forest, now: int) -> Iterator[Event]:
+    """Reclaim every lease whose holder has been silent for too long."""
+    for loop_id in sorted(forest.tree.timed):
+        loop = forest.loops[loop_id]
+        if loop.lease is not None and loop.lease.expires_at is not None and now >= loop.lease.expires_at:
+            yield from reclaim(forest, loop, now, f"the lease of {loop.lease.holder} expired")
+        elif loop.ending is not None and loop.ending.expires_at is not None and now >= loop.ending.expires_at:
+            yield e.AttemptGone(loop_id, loop.ending.attempt)
+
+
+def _landed_convoys(forest: Forest) -> Iterator[Event]:
+    """Land every convoy whose members are all done."""
+    for name, convoy in sorted(forest.shared.convoys.items()):
+        if convoy.landed_at is None and convoy.members and all(map(forest.tree.done, convoy.members)):
+            yield w.ConvoyLanded(name)
+
+
+def pick(
+    forest: Forest,
+    now: int,
+    shut: set[GroupKey] | None = None,
+    *,
+    pull: bool = False,
+    wanted: Callable[[GroupKey], bool] = lambda key: True,
+) -> Loop | None:
+    """Return the loop that is next, None if a gate is closed on everybody.
+
+    `shut` remembers groups that were found closed: within one round nothing opens. `wanted` narrows the groups down for
+    a pull worker, whom the gate `manual` does not bind.
+    """
+    forest.advance(now)
+    if not pull and (first := _dispatched(forest, now)) is not None:
+        return first
+    shut = set() if shut is None else shut
+    open_groups: Open = []
+    for key, group in forest.ready.groups():
+        if key in shut or not wanted(key):
+            continue
+        member = forest.loops[next(iter(group.members))]
+        if closed_for_group(forest, member, now, pull=pull) is None:
+            open_groups.append((key, group))
+        else:
+            shut.add(key)
+    if not open_groups:
+        return None
+    if pull and any(not key.command for key, _ in open_groups):
+        open_groups = [(key, group) for key, group in open_groups if not key.command]
+    return _first_of(forest, open_groups, now)
+
+
+def _dispatched(forest: Forest, now: int) -> Loop | None:
+    """Return the first loop that a person put ahead of everything and that no gate holds back."""
+    for loop_id in forest.shared.dispatch:
+        loop = forest.loops.get(loop_id)
+        if loop is not None and loop_id in forest.ready and first_closed(forest, loop, now) is None:
+            return loop
+    return None
+
+
+def _first_of(forest: Forest, open_groups: Open, now: int) -> Loop | None:
+    """Return the first loop of the project whose turn it is: one that starves, else the one with the highest score."""
+    project = next_project(forest, sorted({key.project for key, _ in open_groups}), now)
+    groups = [(key, group) for key, group in open_groups if key.project == project]
+    found = _starving(forest, groups, now) or _best(forest, groups, now)
+    return forest.loops[found.id] if found is not None else None
+
+
+def _best(forest: Forest, groups: Open, now: int) -> Candidate | None:
+    """Return the highest score of several groups."""
+    heads = (group.best(forest.policy, now) for _, group in groups)
+    return min((head for head in heads if head is not None), default=None)
+
+
+def _starving(forest: Forest, groups: Open, now: int) -> Candidate | None:
+    """Return who has been ready longest, if that is too long."""
+    limit = forest.policy.starvation_ms
+    if not limit or now - limit < 0:
+        return None
+    found: list[Candidate] = []
+    for _, group in groups:
+        floor = group_ready_since(forest, forest.loops[next(iter(group.members))])
+        if floor > now - limit:
+            continue
+        head = group.longest(floor)
+        if head is not None and head.rank <= now - limit:
+            found.append(head)
+    return min(found, default=None)
+
+
+def grant(forest: Forest, loop: Loop, now: int, *, holder: str = "engine", pull: bool = False) -> e.LeaseGranted:
+    """Write the lease of a loop's next attempt."""
+    return e.LeaseGranted(
+        loop.id,
+        loop.attempt + 1,
+        forest.shared.grants + 1,
+        pick_lane(forest, loop, now) or DEFAULT_LANE,
+        holder,
+        now + forest.policy.lease_ttl_ms if pull else None,
+        loop.judge_only,
+    )
+
+
+def take(
+    forest: Forest, now: int, *, holder: str, limit: int, types: Iterable[str] = (), projects: Iterable[str] = ()
+) -> Iterator[Event]:
+    """Lease loops to a pull worker: those without a command first, then in the usual order."""
+    only_types, only_projects, shut = set(types), set(projects), set[GroupKey]()
+
+    def wanted(key: GroupKey) -> bool:
+        """Say whether a worker asked for such loops."""
+        return (not only_types or key.type in only_types) and (not only_projects or key.project in only_projects)
+
+    yield from _expired(forest, now)
+    for _ in range(limit):
+        loop = pick(forest, now, shut, pull=True, wanted=wanted)
+        if loop is None:
+            return
+        yield grant(forest, loop, now, holder=holder, pull=True)
+
+
+def next_wake(forest: Forest, now: int) -> int | None:
+    """Return the instant at which something may change by itself, if there is one."""
+    lanes = (lane.rest_until for lane in forest.shared.lanes.values())
+    timed = (forest.loops[each] for each in forest.tree.timed)
+    expiries = (each.expires_at for loop in timed for each in (loop.lease, loop.ending) if each is not None)
+    candidates = [forest.ready.next_backoff(), forest.shared.paced_until(), forest.shared.host[1], *lanes, *expiries]
+    candidates += [forest.ledger.frees_at(scope, now) for scope in _budgeted(forest)]
+    return min((at for at in candidates if at is not None and at > now), default=None)
+
+
+def _budgeted(forest: Forest) -> set[tuple[str, str]]:
+    """List whose budgets the ready loops depend on."""
+    members = (forest.loops[next(iter(group.members))] for _, group in forest.ready.groups())
+    return {scope for loop in members for scope, _, _ in budgets_of(forest, loop)}

@@ -1,0 +1,141 @@
+"""What each class of trouble costs a loop and its lane: the cost table of `semantics.md` section 5 as code.
+
+Turns trouble into events that carry their consequence. Knows numbers of the policy; must never know where the trouble
+was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from loopr.core import events as e
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.core.limits import backoff_ms, ramp_after, rest_ms
+from loopr.core.model import Failure, Loop, Status
+from loopr.core.observations import Trouble
+from loopr.core.scene import Scene
+
+HOST_PROBE_MS = 30_000
+_SAYS_NOTHING_OF_THE_LANE = frozenset({Failure.LIMITED, Failure.INFRA, Failure.HOST, Failure.LANE})
+
+
+def cost(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """Say what trouble at the end of the present attempt leads to, for the loop and for its lane."""
+    from_command = loop.status in (Status.LEASED, Status.RUNNING)
+    if from_command and not trouble.launch and trouble.failure not in _SAYS_NOTHING_OF_THE_LANE:
+        yield from lane_worked(scene, loop)
+    yield from _COSTS[trouble.failure](scene, loop, trouble, now)
+
+
+def attempt_of(loop: Loop) -> int:
+    """Return the number of the attempt that the loop's lease is for."""
+    return loop.lease.attempt if loop.lease is not None else loop.attempt
+
+
+def refusal_target(scene: Scene, loop: Loop, signature: str) -> tuple[Status, str]:
+    """Say where the next refusal leads: on, or to the end of the iterations or of the patience."""
+    limit = scene.policy.type_of(loop.type).max_iterations
+    if loop.iteration - loop.granted_iterations >= limit:
+        return Status.FAILED, f"refused {limit} times, its limit: "
+    patience = scene.policy.retry.no_progress
+    repeats = loop.repeats + 1 if signature and signature == loop.signature else 1
+    if signature and patience and repeats >= patience:
+        return Status.FAILED, f"no progress: the same answer {repeats} times in a row: "
+    return Status.PENDING, ""
+
+
+def _refused(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """A verdict of no: the next iteration, at once."""
+    to, why = refusal_target(scene, loop, trouble.signature)
+    yield e.Refused(loop.id, attempt_of(loop), to, trouble.signature, why + trouble.reason)
+
+
+def _conflict(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """As a refusal, and counted apart."""
+    to, why = refusal_target(scene, loop, trouble.signature)
+    limit = scene.policy.retry.max_conflicts
+    if to is Status.PENDING and loop.conflicts + 1 >= limit:
+        to, why = Status.PARKED, f"max_conflicts: {limit} conflicts while landing: "
+    yield e.Conflicted(loop.id, attempt_of(loop), to, trouble.signature, why + trouble.reason)
+
+
+def _broke(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """No verdict: one failure, and a delay."""
+    to, why, not_before = failure_target(scene, loop, trouble.launch, now)
+    yield e.Broke(loop.id, attempt_of(loop), trouble.failure, trouble.launch, to, not_before, why + trouble.reason)
+
+
+def failure_target(scene: Scene, loop: Loop, launch: bool, now: int) -> tuple[Status, str, int]:
+    """Say where the next failure leads: to another try after a delay, or aside."""
+    retry = scene.policy.retry
+    if launch and loop.launch_failures + 1 >= retry.max_launch_failures:
+        return Status.PARKED, f"max_launch_failures: it did not start {retry.max_launch_failures} times in a row: ", 0
+    if loop.failures + 1 >= retry.max_attempts:
+        return Status.PARKED, f"max_attempts: {retry.max_attempts} attempts ended without a verdict: ", 0
+    return Status.PENDING, "", now + backoff_ms(retry, loop.failures + 1, loop.id, attempt_of(loop))
+
+
+def _set_aside(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """Only a person can help."""
+    yield e.SetAside(loop.id, attempt_of(loop), trouble.failure, trouble.reason)
+
+
+def _free(scene: Scene, loop: Loop, trouble: Trouble) -> Event:
+    """It costs the loop nothing; if it was the judge that met the trouble, only the judge runs again."""
+    judging = loop.status in (Status.CHECKING, Status.LANDING)
+    return e.Limited(loop.id, attempt_of(loop), trouble.failure, trouble.reason, judge_only=judging)
+
+
+def _limited(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """The lane rests; a limit of an attempt from before the rest may only lengthen it."""
+    name = trouble.lane or loop.lane or ""
+    lane = scene.shared.lane(name)
+    asked = trouble.resets_at or (now + trouble.retry_after_ms if trouble.retry_after_ms else 0)
+    grant = loop.lease.grant if loop.lease is not None else 0
+    yield _free(scene, loop, trouble)
+    if grant > lane.rest_grant:
+        until = max(asked, now + rest_ms(lane.hits + 1))
+        yield w.LaneRested(name, lane.hits + 1, until, scene.shared.grants, trouble.reason)
+    elif asked > lane.rest_until:
+        yield w.LaneRested(name, lane.hits, asked, lane.rest_grant, trouble.reason)
+
+
+def _lane(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """The account is of no use: the lane is parked, once."""
+    name = trouble.lane or loop.lane or ""
+    yield _free(scene, loop, trouble)
+    if not scene.shared.lane(name).parked:
+        yield w.LaneParked(name, trouble.reason)
+
+
+def _host(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
+    """The machine is in the way: nothing starts until it is probed again."""
+    yield _free(scene, loop, trouble)
+    if scene.shared.host[0] != trouble.reason:
+        yield w.HostChanged(trouble.reason, now + HOST_PROBE_MS)
+
+
+def lane_worked(scene: Scene, loop: Loop) -> Iterator[Event]:
+    """Let a lane forget its hits and widen its ramp after an attempt from after its rest."""
+    name = loop.lane
+    if name is None or loop.lease is None:
+        return
+    lane = scene.shared.lane(name)
+    if loop.lease.grant > lane.rest_grant and (lane.hits or lane.ramp is not None):
+        yield w.LaneWorked(name, ramp_after(scene, name))
+
+
+_Cost = Callable[[Scene, Loop, Trouble, int], Iterator[Event]]
+_COSTS: Mapping[Failure, _Cost] = {
+    Failure.REFUSED: _refused,
+    Failure.CONFLICT: _conflict,
+    Failure.INFRA: _broke,
+    Failure.TIMEOUT: _broke,
+    Failure.LIMITED: _limited,
+    Failure.LANE: _lane,
+    Failure.HOST: _host,
+    Failure.CONFIG: _set_aside,
+    Failure.BUDGET: _set_aside,
+    Failure.BLOCKED: _set_aside,
+}

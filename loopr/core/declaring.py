@@ -1,0 +1,235 @@
+"""From an outline to events: what is new, what changed, what is gone, below one loop.
+
+An outline counts as a whole or not at all: `outline_problems` is asked first. Knows identities and needs; must never
+know where a file was or who wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from loopr.core import events as e
+from loopr.core.codec import EVENTS, encode, read_terms
+from loopr.core.entries import Artifact, Entry, encode_entry, identity, outline_digest
+from loopr.core.lifecycle import allows
+from loopr.core.model import Loop, Status, Terms
+from loopr.core.needs import resolve_needs
+from loopr.core.policy import TypePolicy
+from loopr.core.scene import Scene
+from loopr.errors import PlanError, Problem
+
+
+class Wanted(NamedTuple):
+    """One child as the outline wants it."""
+
+    id: str
+    type: str
+    terms: Terms
+    entry: str
+
+
+def wanted_children(scene: Scene, parent: Loop, artifact: Artifact, source: str = "") -> list[Wanted]:
+    """Turn the entries of an artifact into what the children should be; raise for needs that name nobody."""
+    child_type = scene.policy.type_of(parent.type).child
+    if child_type is None:
+        return []
+    siblings = {entry.id for entry in artifact.entries}
+    known = _Known(scene, {f"{parent.id}/{path}" for entry in artifact.entries for path in _paths(entry)})
+    wanted = []
+    for place, entry in enumerate(artifact.entries):
+        needs = resolve_needs(entry, parent_id=parent.id, siblings=siblings, known=known, source=source)
+        serial = _is_serial(artifact, entry, scene.policy.type_of(child_type))
+        terms = _terms(entry, place, parent.project, needs, serial=serial)
+        text = json.dumps(encode_entry(entry), separators=(",", ":"))
+        wanted.append(Wanted(f"{parent.id}/{entry.id}", child_type, terms, text))
+    return wanted
+
+
+def _paths(entry: Entry) -> Iterator[str]:
+    """List the paths of an entry and of all nested below it."""
+    yield entry.id
+    for child in entry.children:
+        yield from (f"{entry.id}/{path}" for path in _paths(child))
+
+
+class _Known:
+    """The ids that a need may name: declared loops, and those the outline declares in the same breath."""
+
+    def __init__(self, scene: Scene, nested: set[str]) -> None:
+        """Look at the forest and beside it at the outline."""
+        self._loops, self._nested = scene.loops, nested
+
+    def __contains__(self, loop_id: object) -> bool:
+        """Say whether somebody is called so."""
+        if loop_id in self._nested:
+            return True
+        loop = self._loops.get(str(loop_id))
+        return loop is not None and loop.status is not Status.INVALIDATED
+
+
+def _is_serial(artifact: Artifact, entry: Entry, child: TypePolicy) -> bool:
+    """Say whether a child runs one after another with its siblings: by its entry, its type, or its parent's default."""
+    by_outline = not artifact.parallel if entry.parallel is None else not entry.parallel
+    return by_outline or not child.parallel
+
+
+def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, serial: bool) -> Terms:
+    """Write down what one entry says, with its place and whatever it takes from its parent."""
+    return Terms(
+        title=entry.title,
+        place=place,
+        project=project,
+        needs=needs,
+        serial=serial,
+        identity=identity(entry),
+        outline=outline_digest(entry),
+        command=entry.run is not None or entry.agent is not None,
+        files=entry.files,
+        budget=entry.budget,
+    )
+
+
+def outline_problems(scene: Scene, parent: Loop, artifact: Artifact, source: str) -> list[Problem]:
+    """List what keeps an outline from counting, as a whole: children that are missing, needs, cycles, the limit."""
+    child_type = scene.policy.type_of(parent.type).child
+    if child_type is None:
+        return []
+    if not artifact.entries:
+        hint = f"declare them under `## {child_type.capitalize()}s`, or as a list in the front matter"
+        return [Problem(f"a {parent.type} must declare its {child_type} children", source, hint)]
+    try:
+        wanted = wanted_children(scene, parent, artifact, source)
+    except PlanError as error:
+        return list(error.problems)
+    return [*_too_many(scene, parent, wanted, source), *_cycle(scene, parent, artifact, source)]
+
+
+def _too_many(scene: Scene, parent: Loop, wanted: list[Wanted], source: str) -> Iterator[Problem]:
+    """A plan holds only so many loops."""
+    limit = scene.policy.loops_per_plan
+    new = sum(each.id not in scene.loops for each in wanted)
+    below = scene.tree.below.get(parent.plan)
+    total = (below.total if below else 0) + 1 + new
+    if total > limit:
+        hint = "split the plan, or raise limits.loops_per_plan"
+        yield Problem(f"plan {parent.plan} would hold {total} loops, its limit is {limit}", source, hint)
+
+
+def _cycle(scene: Scene, parent: Loop, artifact: Artifact, source: str) -> Iterator[Problem]:
+    """Needs across outlines must not run in a circle; among siblings that was looked at when they were read."""
+    proposed = dict(_proposed(parent.id, artifact.entries))
+    across = any(need.rpartition("/")[0] != parent_id for parent_id, needs in proposed.values() for need in needs)
+    if not across and not any(scene.tree.needers.get(each) for each in proposed):
+        return
+    from loopr.core import graph  # networkx is slow to import, and few outlines need it
+
+    found = graph.find_cycle(scene.tree, proposed)
+    if found:
+        yield Problem(f"needs form a cycle: {graph.draw_cycle(found)}", source, "take one of these needs out")
+
+
+def _proposed(parent_id: str, entries: tuple[Entry, ...]) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
+    """List the loops of an outline and of those nested in it, each with its parent and what it needs."""
+    for entry in entries:
+        loop_id = f"{parent_id}/{entry.id}"
+        yield loop_id, (parent_id, tuple(need if "/" in need else f"{parent_id}/{need}" for need in entry.needs))
+        yield from _proposed(loop_id, entry.children)
+
+
+def declare_children(scene: Scene, parent_id: str, artifact: Artifact) -> Iterator[e.Event]:
+    """Bring the children of a loop in line with its artifact, which has no problems."""
+    parent = scene.loops[parent_id]
+    wanted = wanted_children(scene, parent, artifact)
+    names = {each.id for each in wanted}
+    for child in scene.tree.children(parent_id):
+        if child not in names:
+            yield from undeclare(scene, child)
+    for each in wanted:
+        yield from _declare(scene, parent_id, each)
+
+
+def lost_work(scene: Scene, parent_id: str, artifact: Artifact) -> list[str]:
+    """List the loops with landed work that an artifact of a loop would no longer declare."""
+    if parent_id not in scene.loops:
+        return []
+    kept = {f"{parent_id}/{entry.id}" for entry in artifact.entries}
+    gone = [child for child in scene.tree.children(parent_id) if child not in kept]
+    return [loop.id for child in gone for loop in scene.tree.walk(child) if loop.landed]
+
+
+def _declare(scene: Scene, parent_id: str, wanted: Wanted) -> Iterator[e.Event]:
+    """Make one child what the outline wants it to be."""
+    loop = scene.loops.get(wanted.id)
+    if loop is None:
+        yield e.Declared(wanted.id, wanted.type, parent_id, wanted.terms, wanted.entry)
+    elif loop.status is Status.INVALIDATED:
+        yield from declare_again(scene, loop, wanted.terms, wanted.entry)
+    else:
+        yield from change_entry(loop, wanted.terms, wanted.entry)
+
+
+def declare_again(scene: Scene, loop: Loop, terms: Terms, entry: str = "") -> Iterator[e.Event]:
+    """Bring a loop back, and with finished work all that left the tree together with it."""
+    finished = bool(loop.finished) and loop.finished == terms.identity and not loop.ending
+    gone_at = loop.since
+    yield e.DeclaredAgain(loop.id, Status.COMPLETE if finished else Status.PENDING, terms, entry)
+    if finished:
+        for child_id in scene.tree.former_children(loop.id):
+            child = scene.loops[child_id]
+            if child.since == gone_at:
+                yield from declare_again(scene, child, child.terms)
+
+
+def change_entry(loop: Loop, terms: Terms, entry: str) -> Iterator[e.Event]:
+    """Say what a changed entry means: other work, other children to settle, or only other circumstances."""
+    old = loop.terms
+    if terms == old:
+        return
+    if loop.status is Status.CANCELLED:
+        yield e.EntryChanged(loop.id, terms, entry)
+    elif terms.identity != old.identity:
+        generation = loop.generation + 1 if loop.leased else loop.generation
+        yield defer_if_landing(loop, e.InputChanged(loop.id, terms, generation, entry))
+    elif terms.outline != old.outline:
+        yield defer_if_landing(loop, e.OutlineChanged(loop.id, terms, entry))
+    else:
+        yield e.EntryChanged(loop.id, terms, entry)
+
+
+def undeclare(scene: Scene, loop_id: str) -> Iterator[e.Event]:
+    """Take a loop and all below it out of the tree."""
+    for loop in list(scene.tree.walk(loop_id)):
+        yield defer_if_landing(loop, e.Undeclared(loop.id))
+
+
+def defer_if_landing(loop: Loop, event: e.LoopEvent) -> e.LoopEvent:
+    """Keep what a landing loop must not hear before its landing is over."""
+    if loop.status is not Status.LANDING:
+        return event
+    name, _, data = encode(event)
+    return e.Deferred(loop.id, name, data)
+
+
+def after_landing(scene: Scene, loop_id: str, deferred: tuple[str, str] | None) -> Iterator[e.Event]:
+    """Apply what arrived during a landing, now that it is over."""
+    if deferred is None:
+        return
+    loop = scene.loops[loop_id]
+    name, data = deferred[0], json.loads(deferred[1])
+    kind = EVENTS[name]
+    if kind is e.Undeclared:
+        yield from undeclare(scene, loop_id)
+    elif kind is e.Cancelled:
+        yield cancel_event(loop, data["by"], data["reason"])
+    elif kind in (e.InputChanged, e.OutlineChanged):
+        yield from change_entry(loop, read_terms(data["terms"]), data["entry"])
+
+
+def cancel_event(loop: Loop, by: str, reason: str) -> e.LoopEvent:
+    """Say what a cancel does to one loop: a complete one stays complete and is held."""
+    if loop.status is Status.COMPLETE:
+        return e.Held(loop.id, by, reason)
+    event = e.Cancelled(loop.id, by, reason)
+    return event if allows(loop, event) else defer_if_landing(loop, event)

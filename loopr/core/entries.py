@@ -1,0 +1,121 @@
+"""What an artifact says: its own few words, and one entry for each child it declares.
+
+Knows the parsed values and their digests. Must never know how they were written (`fields.py`, `headings.py`) or
+where they are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from loopr.core.marked import Position
+from loopr.core.policy import DEFAULT_PROJECT, NO_BUDGET, Budget
+
+DIGEST_LENGTH = 32
+START = Position(1, 1)
+
+Command: TypeAlias = tuple[str, ...] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One declared child: what it is to do, what it waits for, and the children it declares itself.
+
+    An implied entry was written by nobody: it stands for the one leaf of a parent that declares none.
+    """
+
+    id: str
+    title: str
+    body: str = ""
+    needs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    run: Command | None = None
+    agent: str | None = None
+    check: Command | None = None
+    budget: Budget = NO_BUDGET
+    parallel: bool | None = None
+    children: tuple[Entry, ...] = ()
+    implied: bool = False
+    position: Position = field(default=START, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One parsed file; `declares` tells an outline that is there, even empty, from none at all."""
+
+    id: str
+    title: str
+    project: str = DEFAULT_PROJECT
+    parallel: bool = True
+    budget: Budget = NO_BUDGET
+    entries: tuple[Entry, ...] = ()
+    declares: bool = False
+    text: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def identity(entry: Entry) -> str:
+    """Return the digest of what would make a loop other work: never its place, needs, budget or nested children."""
+    return _digest([entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check])
+
+
+def outline_digest(entry: Entry) -> str:
+    """Return the digest of an entry's nested children with all they say, or "" if there are none."""
+    return _digest([encode_entry(child) for child in entry.children]) if entry.children else ""
+
+
+def encode_entry(entry: Entry) -> dict[str, Any]:
+    """Turn an entry into plain JSON values; what was not said, and the position, is left out."""
+    plain: dict[str, Any] = {"id": entry.id, "title": entry.title}
+    for key in ("body", "needs", "files", "agent", "implied"):
+        if value := getattr(entry, key):
+            plain[key] = list(value) if isinstance(value, tuple) else value
+    for key in ("run", "check"):
+        if (command := getattr(entry, key)) is not None:
+            plain[key] = command if isinstance(command, str) else list(command)
+    if not entry.budget.unlimited:
+        limits = {"tokens": entry.budget.tokens, "micro_usd": entry.budget.micro_usd, "secs": entry.budget.secs}
+        plain["budget"] = {key: limit for key, limit in limits.items() if limit is not None}
+    if entry.parallel is not None:
+        plain["parallel"] = entry.parallel
+    if entry.children:
+        plain["children"] = [encode_entry(child) for child in entry.children]
+    return plain
+
+
+def decode_entry(plain: Mapping[str, Any]) -> Entry:
+    """Read an entry back from plain JSON values; keys of a later version are ignored."""
+    return Entry(
+        id=plain["id"],
+        title=plain["title"],
+        body=plain.get("body", ""),
+        needs=tuple(plain.get("needs", ())),
+        files=tuple(plain.get("files", ())),
+        run=_command(plain.get("run")),
+        agent=plain.get("agent"),
+        check=_command(plain.get("check")),
+        budget=Budget(**plain.get("budget", {})),
+        parallel=plain.get("parallel"),
+        children=tuple(decode_entry(child) for child in plain.get("children", ())),
+        implied=plain.get("implied", False),
+    )
+
+
+def implied_entry(child_type: str, child_id: str, title: str, whole: str) -> Entry:
+    """Return the one child of a parent that declares none: its body is the parent's whole artifact without stamps."""
+    return Entry(id=child_id, title=title or child_type, body=whole, implied=True)
+
+
+def _command(value: Any) -> Command | None:
+    """Read a command back: a text for the shell, or an argument vector."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _digest(value: Any) -> str:
+    """Digest plain values in the one way of writing them that JSON leaves no choice in."""
+    text = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]

@@ -1,0 +1,332 @@
+"""The forest: all loops with every index a decision needs, and `apply`, the only thing that changes them.
+
+Knows how an event changes the state and which rows of the journal follow from that. Must never decide what happens next
+(`choose.py`, `intake.py`), nor read a clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from loopr.core import events as e
+from loopr.core import workspace_events as w
+from loopr.core.attempt import clocked
+from loopr.core.gates import may_settle, own_gates_open, ready_since
+from loopr.core.ledger import Charge, Ledger, Sums, charge_of, sums_of
+from loopr.core.lifecycle import evolve
+from loopr.core.model import Loop, Spent, Status, decode_loop, encode_loop
+from loopr.core.policy import Policy
+from loopr.core.ranking import GroupKey, Ready, fixed_score
+from loopr.core.scene import Scene
+
+
+class Rows(NamedTuple):
+    """What a journal must write beside the events: rows by table and key (None deletes), and charges.
+
+    A charge comes with the place, among the events applied since, of the one that ended its attempt.
+    """
+
+    changes: list[tuple[str, str, str | None]]
+    charges: list[tuple[int, Charge]]
+
+
+class Forest(Scene):
+    """The state of a workspace, with the ready loops in order."""
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        """Begin with an empty workspace."""
+        super().__init__(policy)
+        self.ready = Ready()
+        self.settling: dict[str, None] = {}
+        self.at = 0
+        self._dirty: dict[str, None] = {}
+        self._entries: dict[str, str] = {}
+        self._charges: list[tuple[int, Charge]] = []
+        self._applied = 0
+        self._plan_sums: dict[tuple[str, str], Sums] = {}
+
+    # --- applying events -------------------------------------------------------------------------------------------
+
+    def apply(self, event: e.Event, at: int) -> None:
+        """Take an event; one that the lifecycle does not allow raises and changes nothing."""
+        evolved = evolve(self.loops.get(event.loop), event, at) if isinstance(event, e.LoopEvent) else None
+        self.at = max(self.at, at)
+        self._applied += 1
+        if isinstance(event, e.LoopEvent) and evolved is not None:
+            self._apply_to_loop(event, evolved, at)
+            return
+        self.shared.apply(event, at)
+        if isinstance(event, w.PolicyLoaded):
+            self.ledger.window_ms = self.policy.window_ms
+            self.reindex()
+        elif isinstance(event, w.ClockMoved):
+            self.at = at  # the one event after which instants are smaller; backoffs are compared with it
+            self._move_clock(event.by_ms)
+
+    def _apply_to_loop(self, event: e.LoopEvent, evolved: Loop, at: int) -> None:
+        """Take what an event makes of one loop, and bring along whoever waits for it."""
+        old = self.loops.get(event.loop)
+        new = self._book(old, evolved, at) if old is not None else evolved
+        chain = [new.id, *(above.id for above in self._above(new))]
+        was_done = [each for each in chain if self.tree.done(each)]
+        self._put(old, new)
+        if isinstance(event, e.Forgotten):
+            self._forget(new)
+            return
+        self._note(event, old, new, at)
+        self._reconsider_around(event, old, new)
+        for each in chain:
+            if (each in was_done) != self.tree.done(each):
+                for needer in list(self.tree.needers.get(each, ())):
+                    self._reconsider(needer)
+
+    def _above(self, loop: Loop) -> Iterable[Loop]:
+        """List the ancestors of a loop that may not be in the tree yet."""
+        if loop.parent is None:
+            return ()
+        parent = self.loops[loop.parent]
+        return (parent, *self.tree.ancestors(parent))
+
+    def _book(self, old: Loop, new: Loop, at: int) -> Loop:
+        """Charge an attempt that has just ended to whoever pays, and to the loop."""
+        owner = old.lease or old.ending
+        if owner is None or owner.started_at is None or new.lease is not None or new.ending is not None:
+            return new
+        charge = charge_of(self.policy, old, clocked(old, at), owner.lane, at)
+        self._charges.append((self._applied - 1, charge))
+        self.ledger.add(charge)
+        key = (charge.plan, charge.type)
+        self._plan_sums[key] = self._plan_sums.get(key, Sums()).plus(sums_of(charge))
+        spent = Spent(
+            old.spent.tokens + (charge.tokens or 0),
+            old.spent.cost + charge.cost,
+            old.spent.usd + (charge.micro_usd or 0),
+            old.spent.ms + charge.ms,
+            old.spent.estimated or charge.estimated,
+        )
+        return new._replace(spent=spent)
+
+    def _put(self, old: Loop | None, new: Loop) -> None:
+        """Replace a loop in the tree and in the count of what is occupied."""
+        if old is not None and (old.occupying or old.holds_line):
+            self.occupancy.count(old, -1)
+        if new.occupying or new.holds_line:
+            self.occupancy.count(new, 1)
+        self.tree.put(new)
+        self._dirty[new.id] = None
+
+    def _forget(self, loop: Loop) -> None:
+        """Let an invalidated loop go."""
+        self.ready.leave(loop.id)
+        self.settling.pop(loop.id, None)
+        self.tree.drop(loop)
+
+    def _note(self, event: e.LoopEvent, old: Loop | None, new: Loop, at: int) -> None:
+        """Keep what an event means beyond its loop: its entry's text, the count of grants, a project's completions."""
+        entry = getattr(event, "entry", "")
+        if entry:
+            self._entries[new.id] = entry
+        if isinstance(event, e.LeaseGranted):
+            self.shared.granted(new.id, event.grant, at)
+        if new.status is Status.COMPLETE and old is not None and old.status is Status.LANDING:
+            self.shared.finished(new.project, at)
+
+    def _reconsider_around(self, event: e.LoopEvent, old: Loop | None, new: Loop) -> None:
+        """Look again at the loop itself and at those whose own gates an event about it can open or close."""
+        self._reconsider(new.id)
+        moved = old is not None and (old.place != new.place or (old.budget != new.budget and new.parent is None))
+        if isinstance(event, e.Held | e.Lifted) or moved:
+            for below in self.tree.walk(new.id) if new.status is not Status.INVALIDATED else ():
+                self._reconsider(below.id)
+        elif old is not None and Status.COMPLETE in (old.status, new.status) and _differ(old, new):
+            for child in self.tree.children(new.id):
+                self._reconsider(child)
+
+    # --- who is ready ----------------------------------------------------------------------------------------------
+
+    def _reconsider(self, loop_id: str) -> None:
+        """Put a loop where its own gates say: among the ready, the backing off, the settling, or nowhere."""
+        loop = self.loops[loop_id]
+        if loop.status is not Status.PENDING:
+            self.ready.leave(loop_id)
+            self.settling.pop(loop_id, None)
+            return
+        if self.settles(loop):
+            self.settling[loop_id] = None
+            self.ready.leave(loop_id)
+        elif not own_gates_open(self, loop):
+            self.settling.pop(loop_id, None)
+            self.ready.leave(loop_id)
+        elif loop.not_before > self.at:
+            self.ready.wait(loop)
+        else:
+            self._enter(loop)
+
+    def _enter(self, loop: Loop) -> None:
+        """Let a loop whose own gates are open stand in its group."""
+        fixed = fixed_score(self.policy, loop)
+        self.ready.enter(loop, self._group_key(loop), self.tree.order(loop), fixed, ready_since(self, loop))
+
+    def _group_key(self, loop: Loop) -> GroupKey:
+        """Say with whom a loop opens and closes: a serial loop with its line, unless it holds the line itself."""
+        type_policy = self.policy.type_of(loop.type)
+        top = self.loops[loop.plan]
+        line = (loop.id if loop.holds_line else loop.parent or loop.id) if loop.serial else ""
+        return GroupKey(
+            loop.project,
+            "" if top.budget.unlimited else loop.plan,
+            loop.type,
+            type_policy.lanes,
+            line,
+            loop.command or type_policy.has_command,
+        )
+
+    def advance(self, now: int) -> None:
+        """Let every loop whose backoff has ended by now stand in its group."""
+        self.at = max(self.at, now)
+        for loop_id in self.ready.backed_off(now):
+            self._enter(self.loops[loop_id])
+
+    def settled_now(self, now: int) -> list[str]:
+        """List the loops that complete by declaration now, in tree order."""
+        open_ones = [each for each in self.settling if may_settle(self, self.loops[each], now)]
+        return sorted(open_ones, key=lambda each: self.tree.order(self.loops[each]))
+
+    def reindex(self) -> None:
+        """Build everything that follows from the loops and the policy anew."""
+        self.ready = Ready()
+        self.settling = {}
+        for loop_id in self.loops:
+            self._reconsider(loop_id)
+
+    def _move_clock(self, by_ms: int) -> None:
+        """Move every stored instant of every loop."""
+        self.tree.move_clock(by_ms)
+        for loop in list(self.loops.values()):
+            self._put(loop, _moved(loop, by_ms))
+        self.ledger.move_clock(by_ms)
+        self.reindex()
+
+    # --- rows ------------------------------------------------------------------------------------------------------
+
+    def take_rows(self) -> Rows:
+        """Return the rows that changed since the last call."""
+        changes: list[tuple[str, str, str | None]] = []
+        for loop_id in self._dirty:
+            loop = self.loops.get(loop_id)
+            changes.append(("loops", loop_id, _dump(encode_loop(loop)) if loop is not None else None))
+            if loop is None:
+                self._entries.pop(loop_id, None)
+                changes.append(("entries", loop_id, None))
+        changes += [("entries", loop_id, entry) for loop_id, entry in self._entries.items()]
+        for key in sorted(self.shared.dirty):
+            value = self.shared.row(key)
+            changes.append(("records", key, None if value is None else _dump(value)))
+        for _, charge in self._charges:
+            key = f"spent/{charge.type}/{charge.plan}"
+            changes.append(("records", key, _dump(self._plan_sums[charge.plan, charge.type])))
+        rows = Rows(changes, self._charges)
+        self._dirty, self._entries, self._charges, self._applied = {}, {}, [], 0
+        self.shared.dirty.clear()
+        return rows
+
+    def all_rows(self) -> dict[tuple[str, str], Any]:
+        """Return every row but the entries as plain values, to compare two forests."""
+        rows: dict[tuple[str, str], Any] = {("loops", each.id): encode_loop(each) for each in self.loops.values()}
+        rows |= {("records", key): self.shared.row(key) for key in self.shared.row_keys()}
+        rows |= {("records", f"spent/{kind}/{plan}"): sums for (plan, kind), sums in self._plan_sums.items()}
+        return rows
+
+    @classmethod
+    def from_rows(
+        cls,
+        loops: Iterable[str],
+        records: Mapping[str, str],
+        charges: Iterable[Charge],
+        at: int,
+        policy: Policy | None = None,
+    ) -> Forest:
+        """Build a forest from the rows of a journal, under another policy if one is given.
+
+        `charges` are those of the rolling window.
+        """
+        forest = cls()
+        values = {key: json.loads(text) for key, text in records.items()}
+        forest.shared.read({key: value for key, value in values.items() if not key.startswith("spent/")})
+        forest.shared.policy = policy or forest.shared.policy
+        forest.at = at
+        forest._read_loops(json.loads(f"[{','.join(loops)}]"))
+        forest._read_ledger({key: value for key, value in values.items() if key.startswith("spent/")}, charges)
+        forest.reindex()
+        return forest
+
+    def _read_loops(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Take the loops from their rows, parents first."""
+        for loop in sorted(map(decode_loop, rows), key=lambda each: each.depth):
+            if loop.occupying or loop.holds_line:
+                self.occupancy.count(loop, 1)
+            self.tree.put(loop)
+
+    def _read_ledger(self, totals: Mapping[str, Any], charges: Iterable[Charge]) -> None:
+        """Take the accounts from the plans' totals and the charges of the window, which the totals contain."""
+        self.ledger = Ledger(self.policy.window_ms)
+        recent: dict[tuple[str, str], Sums] = {}
+        charges = list(charges)
+        for charge in charges:
+            key = (charge.plan, charge.type)
+            recent[key] = recent.get(key, Sums()).plus(sums_of(charge))
+        for name, value in totals.items():
+            _, kind, plan = name.split("/", 2)
+            self._plan_sums[plan, kind] = Sums(*value)
+            self.ledger.carry(plan, kind, Sums(*value).minus(recent.get((plan, kind), Sums())))
+        for charge in charges:
+            self.ledger.add(charge)
+
+    @classmethod
+    def replay(cls, events: Iterable[tuple[e.Event, int]]) -> Forest:
+        """Build a forest from the events alone."""
+        forest = cls()
+        for event, at in events:
+            forest.apply(event, at)
+        return forest
+
+
+def _differ(old: Loop, new: Loop) -> bool:
+    """Say whether children may see a difference in their parent."""
+    return old.status is not new.status or old.on_disk != new.on_disk or old.seen != new.seen
+
+
+def _dump(value: Any) -> str:
+    """Write a row as compact JSON."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _moved(loop: Loop, by_ms: int) -> Loop:
+    """Move every instant of a loop that is set."""
+
+    def move(at: int) -> int:
+        return at + by_ms if at else 0
+
+    lease, ending, hold = loop.lease, loop.ending, loop.hold
+    return loop._replace(
+        created=move(loop.created),
+        since=move(loop.since),
+        updated=move(loop.updated),
+        not_before=move(loop.not_before),
+        lifted=move(loop.lifted),
+        seen=move(loop.seen),
+        hold=hold and hold._replace(at=move(hold.at)),
+        lease=lease
+        and lease._replace(
+            at=move(lease.at),
+            started_at=lease.started_at and move(lease.started_at),
+            expires_at=lease.expires_at and move(lease.expires_at),
+        ),
+        ending=ending
+        and ending._replace(
+            started_at=ending.started_at and move(ending.started_at),
+            expires_at=ending.expires_at and move(ending.expires_at),
+        ),
+    )

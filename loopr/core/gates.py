@@ -1,0 +1,317 @@
+"""Every reason a loop may not run, once: `choose` needs none of them closed, `why` prints all that are.
+
+A gate is a function of the scene, the loop and the instant. Knows no order among loops and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from loopr.core import limits
+from loopr.core.model import STUCK, Gate, Loop, Status
+from loopr.core.scene import Scene, line_of
+from loopr.core.shared import WORKSPACE, project_scope
+
+Closed = tuple[str, int | None] | None
+Check = Callable[[Scene, Loop, int], Closed]
+
+_STATE_WORDS = {
+    Status.LEASED: "it was chosen; its worktree and process are being prepared",
+    Status.RUNNING: "attempt {attempt} runs",
+    Status.CHECKING: "attempt {attempt} is being judged",
+    Status.AWAITING: "it waits for a person: `loopr approve {id}` or `loopr reject {id}`",
+    Status.PARKED: "it is parked: {reason}; `loopr reset {id}` once that is mended",
+    Status.FAILED: "it failed: {reason}; `loopr retry {id}` begins again",
+    Status.CANCELLED: "it was cancelled; `loopr retry {id}` brings it back",
+    Status.INVALIDATED: "it is no longer declared by its parent",
+}
+
+
+def _status(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Only a pending loop can be chosen."""
+    if loop.status is Status.COMPLETE:
+        return _complete(scene, loop), None
+    if loop.status is Status.LANDING:
+        return _landing(scene, loop), None
+    if loop.status is not Status.PENDING:
+        reason = loop.reason or "no reason was given"
+        return _STATE_WORDS[loop.status].format(id=loop.id, attempt=loop.attempt, reason=reason), None
+    return None
+
+
+def _complete(scene: Scene, loop: Loop) -> str:
+    """Say what a complete loop still waits for below it."""
+    below = scene.tree.below[loop.id]
+    if below.total == below.complete:
+        return "it is done"
+    return f"it is complete; {below.total - below.complete} of {below.total} below it are not"
+
+
+def _landing(scene: Scene, loop: Loop) -> str:
+    """Say how many loops of its plan land before it does."""
+    line = [scene.loops[each] for each in scene.tree.by_status[Status.LANDING]]
+    order = scene.tree.order(loop)
+    before = sum(other.plan == loop.plan and scene.tree.order(other) < order for other in line)
+    return f"its commits are on their way to the plan branch, {before} before it" if before else "its commits land now"
+
+
+def _stopping(scene: Scene, loop: Loop, now: int) -> Closed:
+    """An earlier attempt still lives."""
+    return (f"attempt {loop.ending.attempt} was told to stop and still lives", None) if loop.ending else None
+
+
+def _held(scene: Scene, loop: Loop) -> Closed:
+    """A hold is on the loop or above it."""
+    for each in (loop, *scene.tree.ancestors(loop)):
+        if each.hold is not None:
+            where = "it" if each is loop else each.id
+            why = f": {each.hold.reason}" if each.hold.reason else ""
+            return f"{where} is paused by {each.hold.by}{why}; `loopr resume {each.id}`", None
+    return None
+
+
+def _held_scope(scene: Scene, loop: Loop) -> Closed:
+    """A hold is on its project or on the workspace."""
+    for scope in (project_scope(loop.project), WORKSPACE):
+        hold = scene.shared.holds.get(scope)
+        if hold is not None:
+            name = "the workspace" if scope == WORKSPACE else f"project {loop.project}"
+            verb = "loopr resume --all" if scope == WORKSPACE else f"loopr resume {scope}"
+            return f"{name} is paused by {hold.by}{f': {hold.reason}' if hold.reason else ''}; `{verb}`", None
+    return None
+
+
+def _paused(scene: Scene, loop: Loop, now: int) -> Closed:
+    """A person wants it to wait."""
+    return _held(scene, loop) or _held_scope(scene, loop)
+
+
+def _parent(scene: Scene, loop: Loop, now: int) -> Closed:
+    """The parent's own work is not complete."""
+    if loop.parent is None:
+        return None
+    parent = scene.loops[loop.parent]
+    return None if parent.status is Status.COMPLETE else (f"its parent {parent.id} is {parent.status}", None)
+
+
+def _needs(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Something it needs is not done."""
+    for name in loop.needs:
+        if scene.tree.done(name):
+            continue
+        needed = scene.loops.get(name)
+        if needed is None or needed.status is Status.INVALIDATED:
+            return f"needs {name}, which is not declared", None
+        if needed.status in STUCK:
+            return f"needs {name}, which is {needed.status}", None
+        below = scene.tree.below[name]
+        counts = f" ({below.complete + (needed.status is Status.COMPLETE)} of {below.total + 1} complete)"
+        return f"needs {name}{counts if below.total else ''}", None
+    return None
+
+
+def _artifact(scene: Scene, loop: Loop, now: int) -> Closed:
+    """The parent's artifact is not on disk."""
+    if loop.parent is None:
+        return None
+    parent = scene.loops[loop.parent]
+    if parent.on_disk:
+        return None
+    return f"its input {_file(scene, parent)} is not on disk", None
+
+
+def _manual(scene: Scene, loop: Loop, now: int) -> Closed:
+    """There is nothing to run, so a person must drop the artifact."""
+    if loop.command or scene.policy.type_of(loop.type).has_command:
+        return None
+    return f"waits for a person to write {_file(scene, loop)}", None
+
+
+def _file(scene: Scene, loop: Loop) -> str:
+    """Return where a loop's artifact belongs, as a person would type it."""
+    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+
+
+def _backoff(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Its own retry delay has not passed."""
+    if now >= loop.not_before:
+        return None
+    return f"retries after failure {loop.failures}: {loop.reason or 'no reason was given'}", loop.not_before
+
+
+def _lane(scene: Scene, loop: Loop, now: int) -> Closed:
+    """All lanes it may use rest, are parked, or are full."""
+    closed = [limits.lane_closed(scene, name, now) for name in scene.lanes_of(loop)]
+    known = [each for each in closed if each is not None]
+    if len(known) < len(closed):
+        return None
+    untils = [until for _, until in known if until is not None]
+    return known[0][0], min(untils, default=None)
+
+
+def _budget(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Its plan, its project or the workspace has nothing left to spend."""
+    return limits.budget_closed(scene, loop, now)
+
+
+def _serial(scene: Scene, loop: Loop, now: int) -> Closed:
+    """A serial sibling has the lock."""
+    holder = line_holder(scene, loop) if loop.serial else None
+    return (f"runs one after another with its siblings: {holder} is first", None) if holder else None
+
+
+def line_holder(scene: Scene, loop: Loop) -> str | None:
+    """Return the serial sibling that a serial loop must wait for.
+
+    Several may hold the line if they became serial while they ran: of those that wait, the first in the outline goes on.
+    """
+    holders = [scene.loops[each] for each in scene.occupancy.lines.get(line_of(loop), ()) if each != loop.id]
+    if loop.holds_line:
+        mine = (loop.place, loop.id)
+        holders = [each for each in holders if each.lease is not None or each.ending or (each.place, each.id) < mine]
+    return min(((each.place, each.id) for each in holders), default=(0, None))[1]
+
+
+def _project(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Its project has as many loops as it may."""
+    limit = scene.policy.project(loop.project).max_concurrent
+    if limit is None or scene.occupancy.by_project.get(loop.project, 0) < limit:
+        return None
+    return f"project {loop.project} is at its limit of {limit}", None
+
+
+def _type(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Its type has as many loops as it may."""
+    limit = scene.policy.per_type.get(loop.type)
+    if limit is None or scene.occupancy.by_type.get(loop.type, 0) < limit:
+        return None
+    return f"{limit} of {limit} {loop.type} loops are at work", None
+
+
+def _capacity(scene: Scene, loop: Loop, now: int) -> Closed:
+    """The workspace has as many loops, or as many API calls, as it may."""
+    policy, occupied = scene.policy, scene.occupancy
+    if not policy.unbounded and occupied.total >= policy.max_loops:
+        return f"all {policy.max_loops} slots are taken", None
+    if occupied.api_calls >= policy.max_api_calls and limits.api_lane(scene, loop, now):
+        return f"all {policy.max_api_calls} API calls are taken", None
+    return None
+
+
+def _host(scene: Scene, loop: Loop, now: int) -> Closed:
+    """The machine can take no further work."""
+    reason, until = scene.shared.host
+    return (reason, until or None) if reason else None
+
+
+def _drain(scene: Scene, loop: Loop, now: int) -> Closed:
+    """The engine starts nothing more."""
+    return ("the engine is stopping: `loopr run` goes on", None) if scene.shared.engine.draining else None
+
+
+GATES: tuple[tuple[str, Check], ...] = (
+    ("status", _status),
+    ("stopping", _stopping),
+    ("paused", _paused),
+    ("parent", _parent),
+    ("needs", _needs),
+    ("artifact", _artifact),
+    ("manual", _manual),
+    ("backoff", _backoff),
+    ("lane", _lane),
+    ("budget", _budget),
+    ("serial", _serial),
+    ("project", _project),
+    ("type", _type),
+    ("capacity", _capacity),
+    ("host", _host),
+    ("drain", _drain),
+)
+"""In the order in which they are told."""
+
+_STATE_GATES = GATES[:3]
+_BY_NAME = dict(GATES)
+SHARED_GATES: tuple[tuple[str, Check], ...] = (
+    ("paused", lambda scene, loop, now: _held_scope(scene, loop)),
+    *((name, _BY_NAME[name]) for name in ("lane", "budget", "serial", "project", "type", "capacity", "host", "drain")),
+)
+"""Those that open and close for a whole group of loops at once (`ranking.py`)."""
+
+DECLARED_GATES = tuple(each for each in GATES if each[0] in {"stopping", "paused", "parent", "needs"})
+"""The only ones that bind a loop which completes by declaration."""
+
+
+def closed_gates(scene: Scene, loop: Loop, now: int) -> Iterator[Gate]:
+    """List every closed gate of a loop, in order; one that is not pending is asked only what concerns its state."""
+    if loop.status is Status.PENDING and scene.settles(loop):
+        yield from _closed_for_declared(scene, loop, now)
+        return
+    yield from _closed(GATES if loop.status is Status.PENDING else _STATE_GATES, scene, loop, now)
+
+
+def _closed(gates: Iterable[tuple[str, Check]], scene: Scene, loop: Loop, now: int) -> Iterator[Gate]:
+    """List those of some gates that are closed."""
+    for name, check in gates:
+        found = check(scene, loop, now)
+        if found is not None:
+            yield Gate(name, *found)
+
+
+def _closed_for_declared(scene: Scene, loop: Loop, now: int) -> Iterator[Gate]:
+    """List what a loop waits for that completes by declaration: it is never chosen, whatever is open."""
+    closed = list(_closed(DECLARED_GATES, scene, loop, now))
+    yield from closed or [Gate("status", "its children are declared: loopr writes its artifact at its next turn")]
+
+
+def first_closed(scene: Scene, loop: Loop, now: int) -> Gate | None:
+    """Return the first closed gate of a loop."""
+    return next(closed_gates(scene, loop, now), None)
+
+
+def closed_for_group(scene: Scene, member: Loop, now: int, *, pull: bool = False) -> Gate | None:
+    """Return the first closed gate that a group of loops shares, asked of any member; `manual` binds no pull worker."""
+    for name, check in SHARED_GATES:
+        found = check(scene, member, now)
+        if found is not None:
+            return Gate(name, *found)
+    manual = None if pull else _manual(scene, member, now)
+    return Gate("manual", *manual) if manual else None
+
+
+def may_settle(scene: Scene, loop: Loop, now: int) -> bool:
+    """Say whether a pending loop completes by declaration now."""
+    if loop.status is not Status.PENDING or not scene.settles(loop):
+        return False
+    return all(check(scene, loop, now) is None for _, check in DECLARED_GATES)
+
+
+def own_gates_open(scene: Scene, loop: Loop) -> bool:
+    """Say whether nothing but time, a person's hand on the whole, or a shared limit keeps a loop from running."""
+    return (
+        loop.status is Status.PENDING
+        and loop.ending is None
+        and not scene.settles(loop)
+        and _parent(scene, loop, 0) is None
+        and _artifact(scene, loop, 0) is None
+        and _needs(scene, loop, 0) is None
+        and _held(scene, loop) is None
+    )
+
+
+def ready_since(scene: Scene, loop: Loop) -> int:
+    """Say since when a loop's own gates are open, as far as its own story goes."""
+    instants = [loop.since, loop.not_before, loop.lifted]
+    instants += [above.lifted for above in scene.tree.ancestors(loop)]
+    instants += [scene.tree.done_at(name) for name in loop.needs]
+    if loop.parent is not None:
+        parent = scene.loops[loop.parent]
+        instants += [parent.since, parent.seen]
+    return max(instants)
+
+
+def group_ready_since(scene: Scene, loop: Loop) -> int:
+    """Say since when all that a loop shares with its group has let it run."""
+    lifted = scene.shared.lifted
+    lanes = [scene.shared.lane(name).rest_until for name in scene.lanes_of(loop)]
+    scopes = [lifted.get(project_scope(loop.project), 0), lifted.get(WORKSPACE, 0)]
+    return max(scene.shared.engine.started_at, min(lanes), *scopes)

@@ -1,0 +1,255 @@
+"""The outline as headings and lists, so that a plain document is a plan: `## Specs`, then one item for each child.
+
+Knows lines of Markdown. Must never know front matter, and never reads anything inside fenced code or a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from loopr.core.entries import Entry
+from loopr.core.fields import check_files, tidy
+from loopr.core.ladder import Ladder
+from loopr.core.marked import Findings, Position
+from loopr.core.needs import Sibling
+from loopr.core.slugs import id_problem, one_line, slug
+
+_FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<rest>.*)$")
+_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?=[ \t]|$)")
+_COMMENT_MARKS = re.compile("`|<!--|-->")
+_RULE = re.compile(r"[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+]|\d{1,9}[.)])(?:[ \t]+(?P<head>.*))?$")
+_CHECKBOX = re.compile(r"^\[[ xX]\][ \t]+")
+_BOLD = re.compile(r"(?P<marks>\*\*|__)(?P<title>.+?)(?P=marks)\s*(?:[:–—-]\s*)?(?P<rest>.*)$")
+_NAMED = re.compile(r"`?(?P<id>[^\s:`*]+)`?\s*:(?:\s+(?P<title>.*))?$")
+_FIELD = re.compile(r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>files|needs)(?:\*\*|__)?:(?:\*\*|__)?\s*(?P<values>.*)$", re.I)
+_NO_NEEDS = frozenset({"none", "nothing", "-"})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line with its number; comments are blanked out, code is kept and marked."""
+
+    number: int
+    text: str
+    code: bool = False
+
+    @property
+    def blank(self) -> bool:
+        """True for an empty line outside code."""
+        return not self.code and not self.text.strip()
+
+    @property
+    def width(self) -> int:
+        """How far the line is indented."""
+        return _width(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading, with its level from 1 to 6."""
+
+    level: int
+    text: str
+
+
+@dataclass(slots=True)
+class Item:
+    """One item of the outline's list, with the lines that belong to it."""
+
+    head: str
+    at: Position
+    lines: list[Line] = field(default_factory=list)
+
+
+def read_lines(findings: Findings, body: str, first_line: int) -> tuple[Line, ...]:
+    """Split a text into lines that know whether they are code; warn of a fence or comment that is never closed."""
+    lines: list[Line] = []
+    fence, commented, opened = "", False, Position(first_line, 1)
+    for number, raw in enumerate(body.split("\n"), first_line):
+        if fence:
+            lines.append(Line(number, raw, code=True))
+            closing = _FENCE.match(raw)
+            if closing and closing["fence"].startswith(fence) and not closing["rest"].strip():
+                fence = ""
+            continue
+        was_commented = commented
+        text, commented = _without_comments(raw, commented)
+        opening = _FENCE.match(text)
+        if opening and not (opening["fence"][0] == "`" and "`" in opening["rest"]):
+            fence = opening["fence"]
+        if fence or (commented and not was_commented):
+            opened = Position(number, 1)
+        lines.append(Line(number, text, code=bool(fence)))
+    if fence or commented:
+        findings.warn(opened, f"this {'code' if fence else 'comment'} is never closed; nothing after it is an outline")
+    return tuple(lines)
+
+
+def _without_comments(text: str, inside: bool) -> tuple[str, bool]:
+    """Blank out the comments of a line, keeping its columns; tell whether one goes on after it."""
+    kept: list[str] = []
+    at = ticks = 0
+    for mark in _COMMENT_MARKS.finditer(text):
+        if inside and mark[0] == "-->":
+            kept.append(" " * (mark.end() - at))
+            at, inside = mark.end(), False
+        elif not inside and mark[0] == "`":
+            ticks += 1
+        elif not inside and mark[0] == "<!--" and ticks % 2 == 0:  # between backticks it is an example
+            kept.append(text[at : mark.start()])
+            at, inside = mark.start(), True
+    kept.append(" " * (len(text) - at) if inside else text[at:])
+    return "".join(kept), inside
+
+
+def heading_of(line: Line) -> Heading | None:
+    """Return the heading that a line is, if it is one."""
+    found = None if line.code else _HEADING.match(line.text)
+    if not found:
+        return None
+    text = line.text[found.end() :].strip()
+    bare = text.rstrip("#")
+    closed = bare != text and (not bare or bare[-1] in " \t")
+    return Heading(len(found["marks"]), bare.rstrip() if closed else text)
+
+
+def first_title(lines: Sequence[Line], ladder: Ladder, type_name: str) -> str:
+    """Return the first heading that says something and does not open the outline, as a title, or ""."""
+    for line in lines:
+        heading = heading_of(line)
+        if heading and not (heading.level == 2 and ladder.heads(type_name, heading.text)):
+            title = one_line(heading.text)
+            if title:
+                return title
+    return ""
+
+
+def read_items(lines: Sequence[Line], ladder: Ladder, type_name: str) -> list[Item]:
+    """Return the items of every list under a heading that opens the outline."""
+    items: list[Item] = []
+    section: _Section | None = None
+    for line in lines:
+        heading = heading_of(line)
+        if heading and heading.level <= 2:
+            opens = heading.level == 2 and ladder.heads(type_name, heading.text)
+            section = _Section(items) if opens else None
+        elif section is not None:
+            section.take(line, heading is not None)
+    return items
+
+
+@dataclass(slots=True)
+class _Section:
+    """The list being read: the indent and the kind of marker of its first item decide what its items are."""
+
+    items: list[Item]
+    current: Item | None = None
+    shape: tuple[int, bool] | None = None
+    after_blank: bool = False
+
+    def take(self, line: Line, is_heading: bool) -> None:
+        """Begin an item, add to the current one, or leave the list."""
+        found = None if line.code or _RULE.match(line.text) else _ITEM.match(line.text)
+        if found and self._is_item(_width(found["indent"]), found["mark"][0].isdigit()):
+            self.current = Item(found["head"] or "", Position(line.number, found.end("indent") + 1))
+            self.items.append(self.current)
+        elif self.current is not None:
+            if not found and self._leaves(line, is_heading):
+                self.current, self.shape = None, None
+            else:
+                self.current.lines.append(line)
+        self.after_blank = line.blank
+
+    def _is_item(self, width: int, numbered: bool) -> bool:
+        """Tell an item of this list from one nested in it and from one of another kind."""
+        if self.shape is None:
+            self.shape = (width, numbered)
+        return width <= self.shape[0] + 1 and numbered == self.shape[1]
+
+    def _leaves(self, line: Line, is_heading: bool) -> bool:
+        """Tell a paragraph after the list from text that goes on with an item."""
+        if line.blank or line.code or (self.shape and line.width > self.shape[0]):
+            return False
+        return is_heading or self.after_blank or bool(_RULE.match(line.text))
+
+
+def item_siblings(findings: Findings, items: Sequence[Item], child_type: str) -> Iterator[Sibling]:
+    """Turn the items of a list into entries."""
+    for item in items:
+        entry_id, title, rest = _read_head(item.head, child_type)
+        if not entry_id:
+            findings.refuse(item.at, "this item has no title", f"write `- {child_type}-id: Its title`, or take it out")
+            continue
+        if problem := id_problem(entry_id):
+            findings.refuse(item.at, problem, f"write `{slug(entry_id)}: {title}`")
+            entry_id = slug(entry_id)
+        fields, body = _read_body(item, rest)
+        needs = {
+            _need(text, child_type): at for text, at in fields.get("needs", ()) if text.casefold() not in _NO_NEEDS
+        }
+        files = check_files(findings, tuple(fields.get("files", ())))
+        entry = Entry(id=entry_id, title=title, body=body, needs=tuple(needs), files=files, position=item.at)
+        yield Sibling(entry, item.at, tuple(needs.values()))
+
+
+def _read_head(head: str, child_type: str) -> tuple[str, str, str]:
+    """Split the first line of an item into id, title and the text after the title; no id if there is no title."""
+    text = _CHECKBOX.sub("", head.strip(), count=1)
+    if bold := _BOLD.match(text):
+        title = one_line(bold["title"]).rstrip(":").rstrip()
+        if " " not in title:
+            title = _without_prefix(title, child_type)
+        return (slug(title) if title else ""), title, bold["rest"]
+    if named := _NAMED.match(text):
+        entry_id = _without_prefix(named["id"], child_type)
+        return entry_id.lower().replace("_", "-"), one_line(named["title"] or "") or one_line(entry_id), ""
+    title = one_line(text)
+    return (slug(title) if title else ""), title, ""
+
+
+def _without_prefix(text: str, child_type: str) -> str:
+    """Take the name of the type off the front of an id: spec-tokens is tokens."""
+    prefix = f"{child_type}-".casefold()
+    return text[len(prefix) :] if text.casefold().startswith(prefix) and len(text) > len(prefix) else text
+
+
+def _need(text: str, child_type: str) -> str:
+    """Turn a need into an id: it may be written as an id, as a path, or as the title of a sibling."""
+    if "/" in text:
+        return text
+    bare = _without_prefix(text, child_type) if " " not in text else text
+    return bare if id_problem(bare) is None else slug(bare)
+
+
+def _read_body(item: Item, rest: str) -> tuple[dict[str, list[tuple[str, Position]]], str]:
+    """Take the `Files:` and `Needs:` lines out of an item, and return what is left of it without its indent."""
+    fields: dict[str, list[tuple[str, Position]]] = {}
+    kept: list[Line] = []
+    for line in item.lines:
+        found = None if line.code else _FIELD.match(line.text)
+        if not found:
+            kept.append(line)
+            continue
+        at = Position(line.number, found.start("values") + 1)
+        words = (word.strip().strip("`") for word in found["values"].split(","))
+        fields.setdefault(found["key"].lower(), []).extend((word, at) for word in words if word)
+    indent = min((line.width for line in kept if not line.blank and line.width), default=0)
+    lines = [_undent(line.text, indent) if line.code else _undent(line.text, indent).rstrip() for line in kept]
+    return fields, tidy("\n".join([rest.rstrip(), *lines]))
+
+
+def _width(text: str) -> int:
+    """Return how many columns of blanks a text begins with."""
+    return len(text.expandtabs(4)) - len(text.expandtabs(4).lstrip(" "))
+
+
+def _undent(text: str, width: int) -> str:
+    """Take up to that many columns of blanks off the front of a line."""
+    own = min(width, _width(text))
+    if not own:
+        return text
+    bare = text.lstrip(" \t")
+    return " " * (_width(text) - own) + bare

@@ -1,0 +1,297 @@
+"""From what the world reports to what is true: the one place that forgives.
+
+Late, repeated and stale observations end here. Yields events one at a time; whoever asks applies each before asking for
+the next, so every line sees the forest as it is. Knows no effect and no order of launching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from loopr.core import events as e
+from loopr.core import observations as o
+from loopr.core import workspace_events as w
+from loopr.core.costs import attempt_of, cost, failure_target, lane_worked
+from loopr.core.declaring import after_landing, change_entry, declare_children, outline_problems
+from loopr.core.entries import Artifact
+from loopr.core.events import Event
+from loopr.core.limits import own_budget_reached
+from loopr.core.model import Failure, Loop, Status, Terms
+from loopr.core.policy import encode_policy
+from loopr.core.scene import Scene
+
+_LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
+_TAKES_A_FILE = frozenset({Status.PENDING, Status.PARKED, Status.FAILED, Status.COMPLETE}) | _LIVE
+
+
+def interpret(scene: Scene, seen: o.Observation, now: int) -> Iterator[Event]:
+    """Say what an observation means; nothing, if it is old news."""
+    yield from _MEANINGS[type(seen)](scene, seen, now)
+
+
+def current(scene: Scene, loop_id: str, attempt: int) -> Loop | None:
+    """Return the loop if the attempt is its present one: the fence against late and stale results."""
+    loop = scene.loops.get(loop_id)
+    if loop is None or loop.lease is None or loop.lease.attempt != attempt:
+        return None
+    return loop
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event]:
+    """A plan is new, or the same, or its file has changed."""
+    terms = Terms(seen.artifact.title, project=seen.artifact.project, identity=seen.digest, budget=seen.artifact.budget)
+    known = scene.loops.get(seen.plan)
+    bound = scene.shared.plans.get(seen.plan)
+    if known is None:
+        yield e.Declared(seen.plan, scene.policy.root_type, None, terms)
+    if bound is None:
+        yield w.PlanBound(seen.plan, seen.source, seen.digest, seen.base_branch, seen.base_commit)
+    elif (bound.source, bound.digest) != (seen.source, seen.digest):
+        yield w.PlanBound(seen.plan, seen.source, seen.digest, bound.base_branch, bound.base_commit)
+    if known is not None and bound is not None and bound.digest == seen.digest:
+        return
+    loop = scene.loops[seen.plan]
+    if plan_declares(scene, seen.artifact):
+        yield from _take_plan_terms(loop, terms)
+        yield from _file_seen(scene, o.FileSeen(seen.plan, seen.digest, seen.artifact, seen.source), now)
+    elif known is not None:
+        yield from change_entry(loop, terms, "")
+
+
+def plan_declares(scene: Scene, artifact: Artifact) -> bool:
+    """Say whether a plan file is the plan's artifact: it declares children, or implies one and no command makes any."""
+    has_command = scene.policy.type_of(scene.policy.root_type).has_command
+    return artifact.declares or (bool(artifact.entries) and not has_command)
+
+
+def _take_plan_terms(loop: Loop, terms: Terms) -> Iterator[Event]:
+    """A plan's own file changes its title, project and budget at once; its children are compared apart."""
+    if loop.status is not Status.INVALIDATED and loop.terms != terms:
+        yield e.EntryChanged(loop.id, terms)
+
+
+def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
+    """A file that is not the one we published or took is a person's."""
+    loop = scene.loops.get(seen.loop)
+    if loop is None or loop.status is Status.INVALIDATED:
+        return
+    if seen.digest == loop.artifact:
+        yield from _clear_problem(scene, seen.place)
+        if not loop.on_disk:
+            yield e.ArtifactSeen(loop.id, seen.digest)
+        return
+    problems = outline_problems(scene, loop, seen.artifact, seen.place)
+    if problems:
+        yield from _problem(scene, seen.place, "\n".join(map(str, problems)))
+    elif loop.status in _TAKES_A_FILE:
+        yield from _clear_problem(scene, seen.place)
+        yield e.ArtifactAccepted(loop.id, seen.digest)
+        yield from _new_project(scene, loop.id)
+        yield from declare_children(scene, loop.id, seen.artifact)
+    elif loop.status is Status.AWAITING:
+        yield from _clear_problem(scene, seen.place)
+        yield e.CandidateReplaced(loop.id, seen.digest)
+    elif loop.status is Status.CANCELLED:
+        words = f"{loop.id} is cancelled, so this file is not read: `loopr retry {loop.id}`"
+        yield from _problem(scene, seen.place, words)
+
+
+def _new_project(scene: Scene, loop_id: str) -> Iterator[Event]:
+    """Everything below a loop is paid by the loop's project."""
+    project = scene.loops[loop_id].project
+    for below in list(scene.tree.walk(loop_id)):
+        if below.project != project:
+            yield e.EntryChanged(below.id, below.terms._replace(project=project))
+
+
+def _file_refused(scene: Scene, seen: o.FileRefused, now: int) -> Iterator[Event]:
+    """A malformed file is reported, and the tree stays as it was."""
+    yield from _problem(scene, seen.place, seen.text)
+
+
+def _problem(scene: Scene, place: str, text: str) -> Iterator[Event]:
+    """Report a problem, once."""
+    if scene.shared.problems.get(place) != text:
+        yield w.ProblemSeen(place, text)
+
+
+def _clear_problem(scene: Scene, place: str) -> Iterator[Event]:
+    """Take a report back."""
+    if place in scene.shared.problems:
+        yield w.ProblemGone(place)
+
+
+def _file_gone(scene: Scene, seen: o.FileGone, now: int) -> Iterator[Event]:
+    """A missing file closes a gate of the pending children and does nothing else."""
+    loop = scene.loops.get(seen.loop)
+    if loop is not None and loop.on_disk:
+        yield e.ArtifactGone(loop.id)
+
+
+def _declared_written(scene: Scene, seen: o.DeclaredWritten, now: int) -> Iterator[Event]:
+    """The artifact of a declared loop is on disk: it is complete, and its children are declared with it."""
+    loop = scene.loops.get(seen.loop)
+    if loop is None or loop.status is not Status.PENDING or not scene.settles(loop):
+        return
+    problems = outline_problems(scene, loop, seen.artifact, seen.place)
+    if problems:
+        yield from _problem(scene, seen.place, "\n".join(map(str, problems)))
+        return
+    yield from _clear_problem(scene, seen.place)
+    yield e.Settled(loop.id, seen.digest)
+    yield from declare_children(scene, loop.id, seen.artifact)
+
+
+# --- attempts -----------------------------------------------------------------------------------------------------
+
+
+def _attempt_began(scene: Scene, seen: o.AttemptBegan, now: int) -> Iterator[Event]:
+    """The process of a leased loop runs."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is not None and loop.status is Status.LEASED:
+        yield e.AttemptStarted(loop.id, seen.attempt, seen.base_commit)
+
+
+def _attempt_lost(scene: Scene, seen: o.AttemptLost, now: int) -> Iterator[Event]:
+    """A lease without a process goes back, free of cost."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is not None and loop.status is Status.LEASED:
+        yield e.LeaseReleased(loop.id, seen.attempt, "the engine ended before it started")
+
+
+def _attempt_used(scene: Scene, seen: o.AttemptUsed, now: int) -> Iterator[Event]:
+    """More has been used; a loop that has reached its own budget is set aside."""
+    loop = scene.loops.get(seen.loop)
+    if loop is None:
+        return
+    if loop.lease is not None and loop.lease.attempt == seen.attempt and loop.status is not Status.AWAITING:
+        if loop.live != seen.usage:
+            yield e.UsageSeen(loop.id, seen.attempt, seen.usage)
+        reached = own_budget_reached(scene, scene.loops[loop.id], now)
+        if reached and loop.status in _LIVE:
+            live = loop.status is not Status.LEASED
+            yield e.SetAside(loop.id, seen.attempt, Failure.BUDGET, reached, live=live)
+
+
+def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Event]:
+    """The command is over."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is None:
+        yield from _stop_seen(scene, o.StopSeen(seen.loop, seen.attempt), now)
+    elif seen.trouble is not None and loop.status in (Status.LEASED, Status.RUNNING):
+        yield from cost(scene, loop, seen.trouble, now)
+    elif seen.trouble is None and loop.status is Status.RUNNING:
+        yield from lane_worked(scene, loop)
+        yield e.WorkEnded(loop.id, seen.attempt)
+
+
+def _judged(scene: Scene, seen: o.Judged, now: int) -> Iterator[Event]:
+    """The judge is over."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is None:
+        yield from _stop_seen(scene, o.StopSeen(seen.loop, seen.attempt), now)
+    elif loop.status is Status.CHECKING:
+        if seen.trouble is not None:
+            yield from cost(scene, loop, seen.trouble, now)
+        else:
+            asks = scene.policy.type_of(loop.type).approve
+            yield e.Passed(loop.id, seen.attempt, Status.AWAITING if asks else Status.LANDING)
+
+
+def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event]:
+    """The loop is complete; its children are declared in the same breath."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is None or loop.status is not Status.LANDING:
+        return
+    yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest)
+    if seen.artifact is not None and not outline_problems(scene, loop, seen.artifact, ""):
+        yield from declare_children(scene, loop.id, seen.artifact)
+    yield from after_landing(scene, loop.id, loop.deferred)
+
+
+def _landing_failed(scene: Scene, seen: o.LandingFailed, now: int) -> Iterator[Event]:
+    """The loop could not land."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is None or loop.status is not Status.LANDING:
+        return
+    yield from cost(scene, loop, seen.trouble, now)
+    yield from after_landing(scene, loop.id, loop.deferred)
+
+
+def _stop_seen(scene: Scene, seen: o.StopSeen, now: int) -> Iterator[Event]:
+    """An attempt that was told to stop gives up its slot."""
+    loop = scene.loops.get(seen.loop)
+    if loop is not None and loop.ending is not None and loop.ending.attempt == seen.attempt:
+        yield e.AttemptGone(loop.id, seen.attempt)
+
+
+# --- the engine and its machine -----------------------------------------------------------------------------------
+
+
+def _policy_seen(scene: Scene, seen: o.PolicySeen, now: int) -> Iterator[Event]:
+    """The policy is journalled whole, when it changes; lanes that were parked over settings may be mended now."""
+    if seen.policy != scene.policy or not scene.shared.policy_known:
+        yield w.PolicyLoaded(encode_policy(seen.policy))
+        for name in [name for name, lane in scene.shared.lanes.items() if lane.parked]:
+            yield w.LaneReset(name, "changed settings")
+
+
+def _host_seen(scene: Scene, seen: o.HostSeen, now: int) -> Iterator[Event]:
+    """The machine changed its mind."""
+    if scene.shared.host != (seen.reason, seen.until):
+        yield w.HostChanged(seen.reason, seen.until)
+
+
+def _engine_began(scene: Scene, seen: o.EngineBegan, now: int) -> Iterator[Event]:
+    """An engine has begun."""
+    yield w.EngineStarted(seen.pid, seen.host)
+
+
+def _engine_drains(scene: Scene, seen: o.EngineDrains, now: int) -> Iterator[Event]:
+    """Nothing more is started."""
+    if not scene.shared.engine.draining:
+        yield w.EngineDraining(seen.by)
+
+
+def _engine_left(scene: Scene, seen: o.EngineLeft, now: int) -> Iterator[Event]:
+    """The engine has ended in good order."""
+    yield w.EngineEnded()
+
+
+def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event]:
+    """Every stored instant moves with the clock."""
+    yield w.ClockMoved(-seen.by_ms)
+
+
+def reclaim(scene: Scene, loop: Loop, now: int, why: str) -> Iterator[Event]:
+    """Take a silent worker's lease back; that counts as one failure."""
+    to, words, not_before = failure_target(scene, loop, False, now)
+    yield e.LeaseExpired(loop.id, attempt_of(loop), to, not_before, words + why)
+
+
+_Meaning = Callable[[Scene, Any, int], Iterator[Event]]
+_MEANINGS: Mapping[type[o.Observation], _Meaning] = {
+    o.PlanOffered: _plan_offered,
+    o.FileSeen: _file_seen,
+    o.FileRefused: _file_refused,
+    o.FileGone: _file_gone,
+    o.DeclaredWritten: _declared_written,
+    o.AttemptBegan: _attempt_began,
+    o.AttemptLost: _attempt_lost,
+    o.AttemptUsed: _attempt_used,
+    o.AttemptEnded: _attempt_ended,
+    o.Judged: _judged,
+    o.LandingDone: _landing_done,
+    o.LandingFailed: _landing_failed,
+    o.StopSeen: _stop_seen,
+    o.PolicySeen: _policy_seen,
+    o.HostSeen: _host_seen,
+    o.EngineBegan: _engine_began,
+    o.EngineDrains: _engine_drains,
+    o.EngineLeft: _engine_left,
+    o.ClockBehind: _clock_behind,
+}

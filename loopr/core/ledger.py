@@ -1,0 +1,182 @@
+"""What was used, by whom and when: sums over a rolling window and since the beginning.
+
+Every attempt that ended is one charge. A charge counts while it is younger than the window, so a sum is a pure function
+of the charges and of `now`. Knows no budget and no share: those ask here (`limits.py`, `fairness.py`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from loopr.core.model import Loop, Usage
+from loopr.core.policy import Policy
+
+
+class Charge(NamedTuple):
+    """One ended attempt; `cost` is in thousandths of a token, `estimated` where it was derived from time.
+
+    `micro_usd` is what was reported, else its tokens at the lane's price, else unknown.
+    """
+
+    at: int
+    loop: str
+    plan: str
+    project: str
+    type: str
+    lane: str
+    tokens: int | None
+    micro_usd: int | None
+    ms: int
+    cost: int
+    estimated: bool
+
+
+class Sums(NamedTuple):
+    """What a set of charges comes to; `cost` in thousandths of a token, `usd` in millionths."""
+
+    attempts: int = 0
+    cost: int = 0
+    usd: int = 0
+    ms: int = 0
+
+    def plus(self, other: Sums) -> Sums:
+        """Add two sums."""
+        return Sums(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def minus(self, other: Sums) -> Sums:
+        """Take one sum from another."""
+        return Sums(*(a - b for a, b in zip(self, other, strict=True)))
+
+
+def cost_of(policy: Policy, usage: Usage) -> int:
+    """Price a usage in thousandths of a token: what was reported, else its time; unknown is never zero."""
+    if usage.tokens is not None:
+        return usage.tokens * 1000
+    return int(usage.ms * policy.tokens_per_second)
+
+
+def usd_of(policy: Policy, usage: Usage, lane: str) -> int | None:
+    """Price a usage in micro-dollars: what was reported, else its tokens at the lane's price, else unknown."""
+    price = policy.lane(lane).micro_usd_per_mtok
+    if usage.micro_usd is not None or price is None:
+        return usage.micro_usd
+    return cost_of(policy, usage) * price // 1_000_000_000
+
+
+def charge_of(policy: Policy, loop: Loop, usage: Usage, lane: str, at: int) -> Charge:
+    """Make the charge for an attempt of a loop that ended at an instant."""
+    return Charge(
+        at,
+        loop.id,
+        loop.plan,
+        loop.project,
+        loop.type,
+        lane,
+        usage.tokens,
+        usd_of(policy, usage, lane),
+        usage.ms,
+        cost_of(policy, usage),
+        usage.tokens is None,
+    )
+
+
+def sums_of(charge: Charge) -> Sums:
+    """Return what one charge adds to a sum."""
+    return Sums(1, charge.cost, charge.micro_usd or 0, charge.ms)
+
+
+class Account:
+    """The charges of one payer and one type, in order of time, as running sums."""
+
+    __slots__ = ("sums", "times")
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.times: list[int] = []
+        self.sums: list[Sums] = [Sums()]
+
+    def add(self, at: int, what: Sums) -> None:
+        """Add a charge; instants never go back."""
+        self.times.append(max(at, self.times[-1]) if self.times else at)
+        self.sums.append(self.sums[-1].plus(what))
+
+    def after(self, instant: int | None) -> Sums:
+        """Sum what was charged after an instant, or all of it."""
+        if instant is None:
+            return self.sums[-1]
+        return self.sums[-1].minus(self.sums[bisect_right(self.times, instant)])
+
+    def first_after(self, instant: int) -> int | None:
+        """Return the time of the oldest charge after an instant."""
+        index = bisect_right(self.times, instant)
+        return self.times[index] if index < len(self.times) else None
+
+
+PLAN, PROJECT, WORKSPACE = "plan", "project", "workspace"
+Scope = tuple[str, str]
+"""Who pays: ("plan", id), ("project", name) or ("workspace", "")."""
+
+
+def scopes_of(loop: Loop) -> tuple[Scope, Scope, Scope]:
+    """List everybody who pays for a loop."""
+    return (PLAN, loop.plan), (PROJECT, loop.project), (WORKSPACE, "")
+
+
+class Ledger:
+    """All accounts of the workspace: one for each payer and type."""
+
+    def __init__(self, window_ms: int) -> None:
+        """Begin with nothing and a rolling window."""
+        self.window_ms = window_ms
+        self._accounts: dict[Scope, dict[str, Account]] = {}
+
+    def add(self, charge: Charge) -> None:
+        """Book a charge with everybody who pays for it."""
+        what = sums_of(charge)
+        for scope in ((PLAN, charge.plan), (PROJECT, charge.project), (WORKSPACE, "")):
+            self._account(scope, charge.type).add(charge.at, what)
+
+    def carry(self, plan: str, type_name: str, what: Sums) -> None:
+        """Take over what a plan used before the charges that will be added."""
+        self._account((PLAN, plan), type_name).add(0, what)
+
+    def move_clock(self, by_ms: int) -> None:
+        """Move every stored instant."""
+        for account in (each for types in self._accounts.values() for each in types.values()):
+            account.times = [at + by_ms for at in account.times]
+
+    def _account(self, scope: Scope, type_name: str) -> Account:
+        """Return the account of a payer and a type, made when first asked for."""
+        return self._accounts.setdefault(scope, {}).setdefault(type_name, Account())
+
+    def _since(self, scope: Scope, now: int) -> int | None:
+        """Say from when charges count for a payer: a plan's never grow old."""
+        return None if scope[0] == PLAN else now - self.window_ms
+
+    def used(self, scope: Scope, now: int) -> Sums:
+        """Sum what a payer has used in its window."""
+        since = self._since(scope, now)
+        return _total(each.after(since) for each in self._accounts.get(scope, {}).values())
+
+    def used_by_type(self, scope: Scope, type_name: str, now: int) -> Sums:
+        """Sum what one type has used at a payer's cost, for its mean."""
+        account = self._accounts.get(scope, {}).get(type_name)
+        return account.after(self._since(scope, now)) if account else Sums()
+
+    def frees_at(self, scope: Scope, now: int) -> int | None:
+        """Say when the oldest charge that still counts will not count any more."""
+        since = self._since(scope, now)
+        if since is None:
+            return None
+        oldest = [each.first_after(since) for each in self._accounts.get(scope, {}).values()]
+        return min((at + self.window_ms for at in oldest if at is not None), default=None)
+
+
+def _total(parts: Iterable[Sums]) -> Sums:
+    """Add sums up."""
+    total = Sums()
+    for part in parts:
+        total = total.plus(part)
+    return total

@@ -1,0 +1,141 @@
+"""The law: from which state which event leads where, and what else it changes in a loop.
+
+`LIFECYCLE` is the table, `evolve` its only reader. What is not in the table is refused and changes nothing. Knows one
+loop at a time: no tree, no policy, no clock; whatever depends on those was decided before and stands in the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from loopr.core import events as e
+from loopr.core.codec import NAMES
+from loopr.core.model import Loop, Status
+from loopr.core.steps import STEPS, declared, stays_engaged
+from loopr.errors import Impossible
+
+S = Status
+_LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
+_ALL = frozenset(Status)
+_WAITING = frozenset({S.PENDING, S.PARKED, S.FAILED})
+
+
+class Rule(NamedTuple):
+    """One row of the table; `tos` None means that the status stays as it is."""
+
+    froms: frozenset[Status]
+    tos: frozenset[Status] | None
+    remark: str
+
+
+def _row(froms: frozenset[Status] | Status, tos: frozenset[Status] | Status | None, remark: str) -> Rule:
+    """Write a row with single states or sets of them."""
+    left = frozenset({froms}) if isinstance(froms, Status) else froms
+    right = frozenset({tos}) if isinstance(tos, Status) else tos
+    return Rule(left, right, remark)
+
+
+LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
+    e.Declared: _row(frozenset(), S.PENDING, "the outline is valid as a whole, or none of it counts"),
+    e.LeaseGranted: _row(S.PENDING, frozenset({S.LEASED, S.RUNNING}), "no gate is closed; a pull worker runs at once"),
+    e.Settled: _row(S.PENDING, S.COMPLETE, "by declaration: no lease, slot or worktree"),
+    e.AttemptStarted: _row(S.LEASED, S.RUNNING, "the process runs"),
+    e.LeaseReleased: _row(frozenset({S.LEASED, S.RUNNING}), S.PENDING, "free: given back, or never started"),
+    e.LeaseExpired: _row(frozenset({S.LEASED, S.RUNNING}), frozenset({S.PENDING, S.PARKED}), "reclaimed: failures + 1"),
+    e.LeaseRenewed: _row(S.RUNNING, None, "a pull worker is alive"),
+    e.UsageSeen: _row(_LIVE | {S.LANDING}, None, "what the attempt has used so far"),
+    e.WorkEnded: _row(S.RUNNING, S.CHECKING, "the command ended well; what is there has been committed"),
+    e.Refused: _row(
+        frozenset({S.RUNNING, S.CHECKING, S.LANDING}), frozenset({S.PENDING, S.FAILED}), "iteration + 1, failures 0"
+    ),
+    e.Limited: _row(_LIVE | {S.LANDING}, S.PENDING, "free: limited, host refused, lane parked"),
+    e.Broke: _row(_LIVE | {S.LANDING}, frozenset({S.PENDING, S.PARKED}), "failures + 1, backoff"),
+    e.SetAside: _row(_LIVE | {S.LANDING}, S.PARKED, "config, blocked, own budget"),
+    e.Passed: _row(S.CHECKING, frozenset({S.AWAITING, S.LANDING}), "the check said yes"),
+    e.Approved: _row(S.AWAITING, S.LANDING, "a person said yes"),
+    e.Rejected: _row(S.AWAITING, S.FAILED, "a person said no"),
+    e.IterationAsked: _row(S.AWAITING, S.PENDING, "iteration + 1, not counted against the maximum"),
+    e.CandidateReplaced: _row(S.AWAITING, None, "a person edited the candidate; it still needs the approval"),
+    e.Landed: _row(S.LANDING, S.COMPLETE, "branch moved, artifact published, event recorded, in this order"),
+    e.Conflicted: _row(
+        frozenset({S.CHECKING, S.LANDING}),
+        frozenset({S.PENDING, S.PARKED, S.FAILED}),
+        "as refused, and conflicts + 1; a check that merges first may find it too",
+    ),
+    e.Stopped: _row(_LIVE, S.PENDING, "free: somebody asked for a stop now"),
+    e.AttemptGone: _row(_ALL, None, "a stopped attempt is known to have ended"),
+    e.ArtifactAccepted: _row(
+        _WAITING | _LIVE | {S.COMPLETE}, S.COMPLETE, "a person's file passed the format check; a live attempt stops"
+    ),
+    e.InputChanged: _row(
+        _ALL - {S.LANDING, S.CANCELLED, S.INVALIDATED}, S.PENDING, "generation + 1 if it was ever leased"
+    ),
+    e.OutlineChanged: _row(
+        _ALL - {S.LANDING, S.CANCELLED, S.INVALIDATED}, S.PENDING, "its entry declares other children: settled anew"
+    ),
+    e.EntryChanged: _row(_ALL - {S.INVALIDATED}, None, "place, needs, parallel, budget: at once, nothing is run again"),
+    e.Undeclared: _row(_ALL - {S.LANDING, S.INVALIDATED}, S.INVALIDATED, "with its subtree"),
+    e.DeclaredAgain: _row(
+        S.INVALIDATED, frozenset({S.PENDING, S.COMPLETE}), "complete if its finished work has the same input"
+    ),
+    e.Deferred: _row(S.LANDING, None, "landing is never interrupted: applied once it is over"),
+    e.Cancelled: _row(_WAITING | _LIVE | {S.AWAITING}, S.CANCELLED, "a complete loop stays complete and gets a hold"),
+    e.Unparked: _row(S.PARKED, S.PENDING, "failures 0, iteration kept"),
+    e.Retried: _row(
+        frozenset({S.PARKED, S.FAILED, S.CANCELLED, S.PENDING}), S.PENDING, "all counters 0, same worktree"
+    ),
+    e.Renewed: _row(
+        frozenset({S.COMPLETE, S.PARKED, S.FAILED, S.CANCELLED}), S.PENDING, "retry --fresh: a new generation"
+    ),
+    e.Held: _row(_ALL, None, "a person's pause; a second keeps the first"),
+    e.Lifted: _row(_ALL, None, "the pause is over"),
+    e.ArtifactSeen: _row(_ALL, None, "the artifact is on disk"),
+    e.ArtifactGone: _row(_ALL, None, "the artifact is missing: pending children wait"),
+    e.Forgotten: _row(S.INVALIDATED, None, "gc --forget"),
+}
+
+
+def allows(loop: Loop, event: e.LoopEvent) -> bool:
+    """Say whether the table has a row for this event in the loop's present state."""
+    return loop.status in LIFECYCLE[type(event)].froms
+
+
+def evolve(loop: Loop | None, event: e.LoopEvent, at: int) -> Loop:
+    """Return what the loop is after the event; an event that the table does not know raises and changes nothing."""
+    rule = LIFECYCLE[type(event)]
+    if isinstance(event, e.Declared):
+        if loop is not None:
+            raise Impossible(f"{event.loop} is declared twice")
+        return declared(event, at)
+    if loop is None:
+        raise Impossible(f"{NAMES[type(event)]} for {event.loop}, which was never declared")
+    if loop.status not in rule.froms:
+        raise Impossible(f"{NAMES[type(event)]} for {loop.id}, which is {loop.status}")
+    _fence(loop, event)
+    after = STEPS[type(event)](loop, event, at)
+    if loop.status is S.LANDING and after.status is not S.LANDING:
+        after = after._replace(deferred=None)
+    if rule.tos is None:
+        return after._replace(updated=at) if after.status is loop.status else _refuse_target(loop, event, after)
+    if after.status not in rule.tos:
+        return _refuse_target(loop, event, after)
+    return after._replace(since=at, updated=at, engaged=stays_engaged(after))
+
+
+def _refuse_target(loop: Loop, event: e.LoopEvent, after: Loop) -> Loop:
+    """Refuse an event that names a target the table does not allow."""
+    raise Impossible(f"{NAMES[type(event)]} would take {loop.id} from {loop.status} to {after.status}")
+
+
+def _fence(loop: Loop, event: e.LoopEvent) -> None:
+    """Refuse a result that quotes another attempt than the present one."""
+    attempt: int | None = getattr(event, "attempt", None)
+    if attempt is None or isinstance(event, e.LeaseGranted):
+        return
+    if isinstance(event, e.AttemptGone):
+        present = loop.ending.attempt if loop.ending else None
+    else:
+        present = loop.lease.attempt if loop.lease else None
+    if attempt != present:
+        raise Impossible(f"{NAMES[type(event)]} for {loop.id}#{attempt}, but the lease is #{present}")

@@ -1,0 +1,309 @@
+"""The nouns: a loop, its status, its lease, what it has used, why it waits, what is owed to it.
+
+All of them are frozen values. Knows no rule of when one becomes another (`lifecycle.py`), no clock, disk or journal.
+Instants are whole milliseconds UTC, money is whole micro-dollars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from loopr.core.policy import NO_BUDGET, Budget
+
+
+class Status(StrEnum):
+    """Where a loop stands, said from its own point of view. Readiness is never stored: gates say it."""
+
+    PENDING = "pending"  # I wait for my turn; the gates say for what
+    LEASED = "leased"  # I was chosen; my worktree and my process are owed
+    RUNNING = "running"  # my command runs, or a pull worker has me
+    CHECKING = "checking"  # my command ended well; the engine judges what it left
+    AWAITING = "awaiting_approval"  # the check said yes, and a person must too
+    LANDING = "landing"  # my commits are on their way to the plan branch
+    COMPLETE = "complete"  # my work is integrated and my artifact is published
+    PARKED = "parked"  # something must be mended before I may try again
+    FAILED = "failed"  # my iterations are used up, or a person said no
+    CANCELLED = "cancelled"  # a person ended me
+    INVALIDATED = "invalidated"  # I am no longer declared
+
+
+OCCUPYING = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING, Status.LANDING})
+"""What takes a slot. An attempt that was told to stop and is not known to have ended takes one too."""
+
+FINISHED = frozenset({Status.COMPLETE, Status.CANCELLED, Status.INVALIDATED})
+"""What a cancel has nothing left to end in."""
+
+STUCK = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED, Status.INVALIDATED})
+"""What no time and no event of the engine brings back."""
+
+
+class Failure(StrEnum):
+    """What went wrong, and so what it costs (`semantics.md` section 5)."""
+
+    REFUSED = "refused"  # somebody judged me and said no
+    CONFLICT = "conflict"  # my change does not fit the plan branch any more
+    INFRA = "infra"  # I ended without a verdict, and it was not my doing
+    TIMEOUT = "timeout"  # one of my clocks ran out
+    LIMITED = "limited"  # my provider asked for a rest
+    LANE = "lane"  # my provider will not have this account at all
+    HOST = "host"  # this machine cannot start anything now
+    CONFIG = "config"  # I was asked for in a way that can never work
+    BUDGET = "budget"  # I have used up what was mine
+    BLOCKED = "blocked"  # my command says that a person must do something first
+
+
+class Hold(NamedTuple):
+    """A person's pause."""
+
+    by: str
+    at: int
+    reason: str
+
+
+class Usage(NamedTuple):
+    """What an attempt has used; `tokens` and `micro_usd` are None where nobody said, which is never zero."""
+
+    tokens: int | None = None
+    micro_usd: int | None = None
+    ms: int = 0
+
+
+NO_USAGE = Usage()
+
+
+class Spent(NamedTuple):
+    """What all ended attempts of a loop have used; `estimated` if any of its cost had to be derived from time.
+
+    `tokens` is what was reported; `cost` is what budgets and shares count, in thousandths of a token, `usd` in
+    millionths.
+    """
+
+    tokens: int = 0
+    cost: int = 0
+    usd: int = 0
+    ms: int = 0
+    estimated: bool = False
+
+
+NOTHING_SPENT = Spent()
+
+
+class Lease(NamedTuple):
+    """The right to make one attempt; `grant` counts all grants of the workspace, so it orders leases exactly."""
+
+    attempt: int
+    holder: str
+    lane: str
+    at: int
+    grant: int
+    expires_at: int | None = None
+    started_at: int | None = None
+    judge_only: bool = False
+
+
+class Ending(NamedTuple):
+    """An attempt that was told to stop and is not known to have ended: it keeps its slot until then.
+
+    A pull worker cannot be told; its attempt counts as ended when its lease expires.
+    """
+
+    attempt: int
+    lane: str
+    started_at: int | None = None
+    expires_at: int | None = None
+
+
+class Terms(NamedTuple):
+    """What an entry says of a loop: the part of a `Loop` that comes from its parent's artifact.
+
+    `identity` is the digest of what would make it other work, `outline` that of its nested children ("" if none).
+    """
+
+    title: str
+    place: int = 0
+    project: str = "default"
+    needs: tuple[str, ...] = ()
+    serial: bool = False
+    identity: str = ""
+    outline: str = ""
+    command: bool = False
+    files: tuple[str, ...] = ()
+    budget: Budget = NO_BUDGET
+
+
+class Loop(NamedTuple):
+    """One node of the tree: how it was declared, then where it stands."""
+
+    id: str
+    type: str
+    title: str
+    parent: str | None
+    place: int
+    depth: int
+    project: str
+    needs: tuple[str, ...] = ()
+    serial: bool = False
+    identity: str = ""
+    outline: str = ""
+    command: bool = False
+    files: tuple[str, ...] = ()
+    budget: Budget = NO_BUDGET
+    created: int = 0
+
+    status: Status = Status.PENDING
+    since: int = 0
+    updated: int = 0
+    generation: int = 1
+    leased: bool = False
+    attempt: int = 0
+    iteration: int = 1
+    granted_iterations: int = 0
+    failures: int = 0
+    launch_failures: int = 0
+    conflicts: int = 0
+    signature: str = ""
+    repeats: int = 0
+    not_before: int = 0
+    lease: Lease | None = None
+    ending: Ending | None = None
+    judge_only: bool = False
+    engaged: bool = False
+    hold: Hold | None = None
+    lifted: int = 0
+    reason: str = ""
+    spent: Spent = NOTHING_SPENT
+    live: Usage = NO_USAGE
+    artifact: str = ""
+    on_disk: bool = False
+    seen: int = 0
+    finished: str = ""
+    deferred: tuple[str, str] | None = None
+    base_commit: str = ""
+    landed: str = ""
+
+    @property
+    def plan(self) -> str:
+        """The id of the plan this loop belongs to."""
+        return self.id.partition("/")[0]
+
+    @property
+    def terms(self) -> Terms:
+        """What the loop's entry said last."""
+        return Terms(*(getattr(self, key) for key in Terms._fields))
+
+    @property
+    def lease_id(self) -> str:
+        """The name of the present lease, `<loop>#<attempt>`."""
+        return f"{self.id}#{self.attempt}"
+
+    @property
+    def name(self) -> str:
+        """The name of this generation: branch, worktree folder and run folder are called so."""
+        return f"{self.id.replace('/', '.')}.g{self.generation}"
+
+    @property
+    def occupying(self) -> bool:
+        """True while the loop takes a slot."""
+        return self.ending is not None or self.status in OCCUPYING
+
+    @property
+    def holds_line(self) -> bool:
+        """True while serial siblings of the same type must wait for this loop."""
+        return self.serial and (self.engaged or self.ending is not None)
+
+    @property
+    def lane(self) -> str | None:
+        """The lane that the present attempt uses."""
+        if self.lease is not None:
+            return self.lease.lane
+        return self.ending.lane if self.ending is not None else None
+
+
+class Gate(NamedTuple):
+    """One closed gate: its name, the reason in words, and when it opens by itself if that is known."""
+
+    gate: str
+    reason: str
+    until: int | None = None
+
+
+class Score(NamedTuple):
+    """A loop's place in the order, with its parts."""
+
+    total: int
+    base: int
+    age: int
+    depth: int
+    retry: int
+
+
+class Lane(NamedTuple):
+    """A provider account: how often it was hit, until when it rests, and how it ramps up again."""
+
+    hits: int = 0
+    rest_from: int = 0
+    rest_until: int = 0
+    rest_grant: int = 0
+    ramp: int | None = None
+    parked: str = ""
+    reason: str = ""
+
+
+class Convoy(NamedTuple):
+    """A named set of loops that lands when all of them are done."""
+
+    members: tuple[str, ...] = ()
+    landed_at: int | None = None
+
+
+class Bound(NamedTuple):
+    """The file a plan was started from, and the branch and commit its work begins at."""
+
+    source: str
+    digest: str
+    base_branch: str = ""
+    base_commit: str = ""
+
+
+class Engine(NamedTuple):
+    """What decisions know of the engine that serves the workspace."""
+
+    started_at: int = 0
+    draining: bool = False
+    last_grant_at: int = 0
+    cut_short: bool = False
+
+
+_LOOP_DEFAULTS = Loop("", "", "", None, 0, 0, "")
+_NESTED: Mapping[str, Callable[[Any], Any]] = {
+    "needs": tuple,
+    "files": tuple,
+    "budget": lambda value: Budget(*value),
+    "status": Status,
+    "lease": lambda value: Lease(*value),
+    "ending": lambda value: Ending(*value),
+    "hold": lambda value: Hold(*value),
+    "spent": lambda value: Spent(*value),
+    "live": lambda value: Usage(*value),
+    "deferred": tuple,
+}
+
+
+def encode_loop(loop: Loop) -> dict[str, Any]:
+    """Turn a loop into plain JSON values, leaving out whatever has its default."""
+    out: dict[str, Any] = {}
+    for key, value, default in zip(Loop._fields, loop, _LOOP_DEFAULTS, strict=True):
+        if value != default:
+            out[key] = [value.tokens, value.micro_usd, value.secs] if isinstance(value, Budget) else value
+    return out
+
+
+def decode_loop(data: Mapping[str, Any]) -> Loop:
+    """Read a loop back from its row."""
+    values = dict(data)
+    for key in _NESTED.keys() & values.keys():
+        if values[key] is not None:
+            values[key] = _NESTED[key](values[key])
+    return _LOOP_DEFAULTS._replace(**values)

@@ -1,0 +1,201 @@
+"""Everything that the world may report: what was seen, what came of an effect.
+
+An observation may be late, repeated or stale; `intake.py` is the one place that forgives. Knows no decision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopr.core.entries import Artifact
+from loopr.core.model import Failure, Usage
+from loopr.core.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Something the world reports."""
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOffered(Observation):
+    """A person asks for a plan file to be driven; `digest` is the file's, `source` its place."""
+
+    plan: str
+    artifact: Artifact
+    digest: str
+    source: str
+    base_branch: str = ""
+    base_commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeen(Observation):
+    """A settled artifact file of a loop, read without a problem; `place` is its path."""
+
+    loop: str
+    digest: str
+    artifact: Artifact
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileRefused(Observation):
+    """An artifact file that cannot be read as one."""
+
+    loop: str
+    place: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileGone(Observation):
+    """A loop's artifact file is not on disk."""
+
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredWritten(Observation):
+    """The artifact of a loop that completes by declaration has been written from its entry."""
+
+    loop: str
+    digest: str
+    artifact: Artifact
+    place: str
+
+
+# --- attempts -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why something did not end well: its class, the words for a person, and what a provider said of the time."""
+
+    failure: Failure
+    reason: str
+    signature: str = ""
+    launch: bool = False
+    resets_at: int | None = None
+    retry_after_ms: int | None = None
+    lane: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptBegan(Observation):
+    """The attempt's process runs."""
+
+    loop: str
+    attempt: int
+    base_commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLost(Observation):
+    """A leased attempt has no process and never had one: our own crash came first."""
+
+    loop: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptUsed(Observation):
+    """What the attempt has used so far, in all."""
+
+    loop: str
+    attempt: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded(Observation):
+    """The attempt's command is over: well, or with trouble."""
+
+    loop: str
+    attempt: int
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Observation):
+    """The judge is over: it said yes, or there is trouble."""
+
+    loop: str
+    attempt: int
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LandingDone(Observation):
+    """The loop's commits are on the plan branch and its artifact is published."""
+
+    loop: str
+    attempt: int
+    commit: str
+    digest: str
+    artifact: Artifact | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LandingFailed(Observation):
+    """The loop's change does not fit the plan branch, or the second check said no."""
+
+    loop: str
+    attempt: int
+    trouble: Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class StopSeen(Observation):
+    """An attempt that was told to stop has ended, all its descendants too."""
+
+    loop: str
+    attempt: int
+
+
+# --- the engine and its machine -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySeen(Observation):
+    """The settings lead to this policy now."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class HostSeen(Observation):
+    """The machine can take no further work for a reason, or (an empty one) it can."""
+
+    reason: str
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineBegan(Observation):
+    """An engine has taken the workspace."""
+
+    pid: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDrains(Observation):
+    """Somebody asked the engine to stop."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLeft(Observation):
+    """The engine gives the workspace back."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockBehind(Observation):
+    """The clock is behind the last event by so much."""
+
+    by_ms: int

@@ -1,0 +1,158 @@
+"""From a parsed artifact to the children it declares: the door of this idea, the only part that world imports.
+
+Knows both forms of an outline and which one counts. Must never know a disk, YAML, or the loops that exist already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loopr.core.entries import (
+    DIGEST_LENGTH,
+    Artifact,
+    Entry,
+    decode_entry,
+    encode_entry,
+    identity,
+    implied_entry,
+    outline_digest,
+)
+from loopr.core.fields import (
+    ARTIFACT_KEYS,
+    MAX_CHILDREN,
+    MAX_DEPTH,
+    STAMP_KEY,
+    Reading,
+    outline_problem,
+    read_children,
+    read_pairs,
+)
+from loopr.core.headings import Line, first_title, item_siblings, read_items, read_lines
+from loopr.core.ladder import CHILDREN, Ladder
+from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position, Scalar
+from loopr.core.needs import check_siblings, resolve_needs
+from loopr.core.policy import DEFAULT_PROJECT, TypePolicy
+from loopr.core.rendering import render_artifact
+from loopr.core.slugs import id_problem, one_line, slug
+from loopr.core.values import kind, shown
+
+__all__ = [
+    "DIGEST_LENGTH",
+    "MAX_CHILDREN",
+    "MAX_DEPTH",
+    "STAMP_KEY",
+    "Artifact",
+    "Entry",
+    "Findings",
+    "Ladder",
+    "Marked",
+    "MarkedList",
+    "MarkedMap",
+    "MarkedScalar",
+    "Pair",
+    "Position",
+    "Scalar",
+    "decode_entry",
+    "encode_entry",
+    "id_problem",
+    "identity",
+    "implied_entry",
+    "one_line",
+    "outline_digest",
+    "read_outline",
+    "render_artifact",
+    "resolve_needs",
+    "shown",
+    "slug",
+]
+
+
+def read_outline(
+    fields: Marked | None,
+    body: str,
+    *,
+    type_name: str,
+    types: Mapping[str, TypePolicy],
+    fallback_id: str,
+    source: str,
+    body_line: int = 1,
+    whole: str | None = None,
+    depth: int = 0,
+    written_by_loop: bool = False,
+) -> Artifact:
+    """Read an artifact, or raise one `PlanError` with everything that is wrong with it.
+
+    `fields` is its front matter, `body` the text after it, which begins on line `body_line` of `source`; `whole` is the
+    text of the file without stamps (the default is `body`), `depth` the number of ancestors of the loop it belongs to.
+    """
+    trusted = not written_by_loop or (type_name in types and types[type_name].trust_outline)
+    reading = Reading(Ladder(types), Findings(source), None if trusted else type_name)
+    lines = read_lines(reading.findings, body, body_line)
+    pairs = _read_top(reading, fields, type_name)
+    title = reading.title(pairs) or first_title(lines, reading.ladder, type_name)
+    own_id = reading.id(pairs, slug(title or fallback_id))
+    declared = _read_declared(reading, pairs, lines, type_name, depth + 1)
+    title = title or one_line(fallback_id) or own_id
+    implied = _implied(reading.ladder, type_name, title, body if whole is None else whole)
+    artifact = Artifact(
+        id=own_id,
+        title=title,
+        project=_read_project(reading, pairs),
+        parallel=reading.flag(pairs, "parallel") is not False,
+        budget=reading.budget(pairs),
+        entries=declared or implied,
+        declares=declared is not None,
+        text=body,
+        warnings=tuple(reading.findings.warnings),
+    )
+    reading.findings.raise_if_any()
+    return artifact
+
+
+def _implied(ladder: Ladder, type_name: str, title: str, whole: str) -> tuple[Entry, ...]:
+    """Return the one child of an artifact that declares none, if its type gets one by itself."""
+    child = ladder.child(type_name)
+    return (implied_entry(child, slug(child), title, whole),) if child and ladder.implies(type_name) else ()
+
+
+def _read_top(reading: Reading, fields: Marked | None, type_name: str) -> dict[str, Pair]:
+    """Return the front matter by key; empty front matter is the same as none."""
+    if fields is None or (isinstance(fields, MarkedScalar) and fields.value is None):
+        return {}
+    if not isinstance(fields, MarkedMap):
+        message = f"front matter must be keys and values, not {kind(fields)}"
+        reading.findings.refuse(fields.at, message, "write `title: ...`")
+        return {}
+    return read_pairs(reading, fields, type_name, ARTIFACT_KEYS)
+
+
+def _read_declared(
+    reading: Reading, pairs: Mapping[str, Pair], lines: tuple[Line, ...], type_name: str, depth: int
+) -> tuple[Entry, ...] | None:
+    """Return the children of the form that counts, or None if the artifact has no outline."""
+    items = read_items(lines, reading.ladder, type_name)
+    children = pairs.get(CHILDREN)
+    if children is not None:
+        if items:
+            message = f"this list is not read: the front matter declares `{children.key}`"
+            reading.findings.warn(items[0].at, message)
+        return read_children(reading, children.value, type_name, depth)
+    child = reading.ladder.child(type_name)
+    if not items or child is None:
+        return None
+    if problem := outline_problem(len(items), depth):
+        reading.findings.refuse(items[0].at, *problem)
+        return ()
+    siblings = list(item_siblings(reading.findings, items, child))
+    check_siblings(reading.findings, siblings)
+    return tuple(each.entry for each in siblings)
+
+
+def _read_project(reading: Reading, pairs: Mapping[str, Pair]) -> str:
+    """Read who pays; whether that project exists is asked of the settings later."""
+    text = reading.text(pairs, "project")
+    if text is None:
+        return DEFAULT_PROJECT
+    if not text.strip() or one_line(text) != text:
+        reading.findings.refuse(pairs["project"].value.at, "project: must be a name on one line", "such as `api`")
+    return text

@@ -1,0 +1,72 @@
+"""What the world must be doing, derived from the present state alone.
+
+Every effect is named by its loop and attempt, so that doing it twice is doing it once. Knows no past: an effect is owed
+until the state says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loopr.core.forest import Forest
+from loopr.core.model import Loop, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something to do for one loop."""
+
+    loop: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDeclared(Effect):
+    """Write the artifact of a loop that completes by declaration, from its entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt(Effect):
+    """Prepare the worktree and start the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopAttempt(Effect):
+    """End an attempt with all its descendants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge(Effect):
+    """Judge what the command left, on the tree that would land."""
+
+
+@dataclass(frozen=True, slots=True)
+class Land(Effect):
+    """Bring the loop's commits to the plan branch and publish its artifact."""
+
+
+def owed(forest: Forest, now: int) -> Iterator[Effect]:
+    """List every effect that the present state owes; landings one a plan, in tree order."""
+    tree = forest.tree
+    for loop_id in tree.ending:
+        ending = forest.loops[loop_id].ending
+        if ending is not None and ending.expires_at is None:
+            yield StopAttempt(loop_id, ending.attempt)
+    for loop_id in forest.settled_now(now):
+        yield WriteDeclared(loop_id, forest.loops[loop_id].attempt)
+    for loop_id in tree.by_status[Status.LEASED]:
+        yield StartAttempt(loop_id, forest.loops[loop_id].attempt)
+    for loop_id in tree.by_status[Status.CHECKING]:
+        yield Judge(loop_id, forest.loops[loop_id].attempt)
+    for loop in _first_landings(forest):
+        yield Land(loop.id, loop.attempt)
+
+
+def _first_landings(forest: Forest) -> Iterator[Loop]:
+    """Return for each plan the landing loop that is first in tree order."""
+    landing = [forest.loops[each] for each in forest.tree.by_status[Status.LANDING]]
+    first: dict[str, Loop] = {}
+    for loop in sorted(landing, key=forest.tree.order):
+        first.setdefault(loop.plan, loop)
+    yield from first.values()

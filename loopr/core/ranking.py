@@ -1,0 +1,208 @@
+"""Who is next: the score with its parts, and the ready loops kept in that order without sorting.
+
+Loops whose own gates are open stand in groups that open and close as a whole (`gates.SHARED_GATES`). Inside a group,
+those with the same fixed part of the score form a class: there an older loop never ranks lower, whatever the instant,
+so one heap a class is exact at every instant. A pick compares the heads of a few dozen classes. A second pair of heaps
+per group keeps who has been ready longest. Knows no gate and no share between projects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from loopr.core.model import Loop, Score
+from loopr.core.policy import Policy, Priority
+
+MINUTE_MS = 60_000
+TreeOrder = tuple[str | int, ...]
+
+
+def fixed_score(policy: Policy, loop: Loop) -> int:
+    """Return the part of the score that time does not change."""
+    terms = policy.priority
+    return terms.base.get(loop.type, 0) + terms.depth_boost_per_level * loop.depth - _retry_penalty(terms, loop)
+
+
+def _retry_penalty(terms: Priority, loop: Loop) -> int:
+    """Return what earlier iterations cost in the order."""
+    return min(terms.retry_penalty_max, terms.retry_penalty_per_iteration * (loop.iteration - 1))
+
+
+def age_boost(policy: Policy, created: int, now: int) -> int:
+    """Return what whole minutes since the creation are worth."""
+    terms = policy.priority
+    return min(terms.age_boost_max, terms.age_boost_per_minute * (max(0, now - created) // MINUTE_MS))
+
+
+def score(policy: Policy, loop: Loop, now: int) -> Score:
+    """Return a loop's place in the order, with its parts."""
+    terms = policy.priority
+    age, retry = age_boost(policy, loop.created, now), _retry_penalty(terms, loop)
+    base, depth = terms.base.get(loop.type, 0), terms.depth_boost_per_level * loop.depth
+    return Score(base + age + depth - retry, base, age, depth, retry)
+
+
+class GroupKey(NamedTuple):
+    """What loops must have in common to be let run or held back together."""
+
+    project: str
+    plan: str
+    type: str
+    lanes: tuple[str, ...]
+    line: str
+    command: bool
+
+
+class _Entry(NamedTuple):
+    """A ready loop in a heap; `stamp` tells whether it still stands there."""
+
+    created: int
+    order: TreeOrder
+    id: str
+    stamp: int
+
+
+class _Waiting(NamedTuple):
+    """A ready loop in the heap of those that wait longest."""
+
+    ready: int
+    entry: _Entry
+
+
+class Candidate(NamedTuple):
+    """The best of a group, comparable across groups: the smaller, the sooner."""
+
+    rank: int
+    created: int
+    order: TreeOrder
+    id: str
+
+
+class Group:
+    """The ready loops that open and close together."""
+
+    __slots__ = ("classes", "members", "settled", "waiting")
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self.members: dict[str, int] = {}
+        self.classes: dict[int, list[_Entry]] = {}
+        self.waiting: list[_Waiting] = []
+        self.settled: list[_Entry] = []
+
+    def enter(self, entry: _Entry, fixed: int, ready: int) -> None:
+        """Add a loop."""
+        self.members[entry.id] = entry.stamp
+        heappush(self.classes.setdefault(fixed, []), entry)
+        heappush(self.waiting, _Waiting(ready, entry))
+
+    def leave(self, loop_id: str) -> None:
+        """Take a loop out; its entries are dropped when they come up."""
+        del self.members[loop_id]
+
+    def _stale(self, entry: _Entry) -> bool:
+        """Say whether an entry's loop has left, or has come back since."""
+        return self.members.get(entry.id) != entry.stamp
+
+    def best(self, policy: Policy, now: int) -> Candidate | None:
+        """Return the member with the highest score at an instant."""
+        found: Candidate | None = None
+        for fixed in list(self.classes):
+            heap = self.classes[fixed]
+            while heap and self._stale(heap[0]):
+                heappop(heap)
+            if not heap:
+                del self.classes[fixed]
+                continue
+            head = heap[0]
+            total = fixed + age_boost(policy, head.created, now)
+            candidate = Candidate(-total, head.created, head.order, head.id)
+            found = candidate if found is None else min(found, candidate)
+        return found
+
+    def longest(self, floor: int) -> Candidate | None:
+        """Return the member that has been ready longest, if nobody was before `floor`; `floor` never goes back."""
+        while self.waiting and (self._stale(self.waiting[0].entry) or self.waiting[0].ready <= floor):
+            entry = heappop(self.waiting).entry
+            if not self._stale(entry):
+                heappush(self.settled, entry)
+        while self.settled and self._stale(self.settled[0]):
+            heappop(self.settled)
+        if self.settled:
+            head = self.settled[0]
+            return Candidate(floor, head.created, head.order, head.id)
+        if self.waiting:
+            ready, head = self.waiting[0]
+            return Candidate(ready, head.created, head.order, head.id)
+        return None
+
+
+class Ready:
+    """All loops whose own gates are open: in groups, or waiting for their backoff to end."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._groups: dict[GroupKey, Group] = {}
+        self._where: dict[str, GroupKey | None] = {}
+        self._backoffs: list[tuple[int, str, int]] = []
+        self._stamp = 0
+        self._stamps: dict[str, int] = {}
+
+    def __contains__(self, loop_id: str) -> bool:
+        """Say whether a loop's own gates are open."""
+        return loop_id in self._where
+
+    def enter(self, loop: Loop, key: GroupKey, order: TreeOrder, fixed: int, ready: int) -> None:
+        """Let a loop stand in its group."""
+        self._remember(loop.id, key)
+        entry = _Entry(loop.created, order, loop.id, self._stamp)
+        self._groups.setdefault(key, Group()).enter(entry, fixed, ready)
+
+    def wait(self, loop: Loop) -> None:
+        """Let a loop wait for its backoff to end."""
+        self._remember(loop.id, None)
+        heappush(self._backoffs, (loop.not_before, loop.id, self._stamp))
+
+    def _remember(self, loop_id: str, key: GroupKey | None) -> None:
+        """Note where a loop stands, under a new stamp."""
+        self.leave(loop_id)
+        self._stamp += 1
+        self._where[loop_id] = key
+        self._stamps[loop_id] = self._stamp
+
+    def leave(self, loop_id: str) -> None:
+        """Take a loop out, wherever it stands."""
+        if loop_id not in self._where:
+            return
+        key = self._where.pop(loop_id)
+        del self._stamps[loop_id]
+        if key is not None:
+            group = self._groups[key]
+            group.leave(loop_id)
+            if not group.members:
+                del self._groups[key]
+
+    def backed_off(self, now: int) -> list[str]:
+        """List the loops whose backoff has ended; each is named once and must then enter its group."""
+        due = []
+        while self._backoffs and (self._backoffs[0][0] <= now or self._gone(self._backoffs[0])):
+            first = heappop(self._backoffs)
+            if not self._gone(first):
+                due.append(first[1])
+        return due
+
+    def _gone(self, waiting: tuple[int, str, int]) -> bool:
+        """Say whether a waiting loop has left the backoff line."""
+        return self._stamps.get(waiting[1]) != waiting[2]
+
+    def next_backoff(self) -> int | None:
+        """Return when the next backoff ends."""
+        while self._backoffs and self._gone(self._backoffs[0]):
+            heappop(self._backoffs)
+        return self._backoffs[0][0] if self._backoffs else None
+
+    def groups(self) -> Iterator[tuple[GroupKey, Group]]:
+        """Go through the groups that have members."""
+        yield from self._groups.items()

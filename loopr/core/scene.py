@@ -1,0 +1,117 @@
+"""All that a decision may look at beside the clock, and the one count of what takes a slot.
+
+Knows how to count; must never know what a count is too high for (`gates.py`).
+"""
+
+from __future__ import annotations
+
+from loopr.core.ledger import Ledger, Scope, cost_of, usd_of
+from loopr.core.model import Loop, Usage
+from loopr.core.policy import DEFAULT_LANE, Policy
+from loopr.core.shared import Shared
+from loopr.core.tree import Tree
+
+Line = tuple[str | None, str]
+"""A parent and a type: the serial siblings that wait for each other."""
+
+
+def line_of(loop: Loop) -> Line:
+    """Return the line a loop would stand in if it is serial."""
+    return loop.parent, loop.type
+
+
+class Occupancy:
+    """What takes slots now: every leased, running, checking or landing loop, and every attempt that is still ending."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.loops: dict[str, None] = {}
+        self.by_type: dict[str, int] = {}
+        self.by_project: dict[str, int] = {}
+        self.by_lane: dict[str, int] = {}
+        self.api_calls = 0
+        self.lines: dict[Line, dict[str, None]] = {}
+
+    @property
+    def total(self) -> int:
+        """How many slots are taken."""
+        return len(self.loops)
+
+    def count(self, loop: Loop, step: int) -> None:
+        """Count a loop in (1) or out (-1)."""
+        if loop.holds_line:
+            line = self.lines.setdefault(line_of(loop), {})
+            _mark(line, loop.id, step)
+            if not line:
+                del self.lines[line_of(loop)]
+        if not loop.occupying:
+            return
+        _mark(self.loops, loop.id, step)
+        lane = loop.lane or DEFAULT_LANE
+        for table, key in ((self.by_type, loop.type), (self.by_project, loop.project), (self.by_lane, lane)):
+            table[key] = table.get(key, 0) + step
+            if not table[key]:
+                del table[key]
+        self.api_calls += step * (lane != DEFAULT_LANE)
+
+
+def _mark(into: dict[str, None], key: str, step: int) -> None:
+    """Put a key in (1) or take it out (-1)."""
+    if step > 0:
+        into[key] = None
+    else:
+        into.pop(key, None)
+
+
+class Scene:
+    """The state of a workspace as decisions see it."""
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        """Begin with an empty workspace."""
+        self.tree = Tree()
+        self.shared = Shared(policy)
+        self.occupancy = Occupancy()
+        self.ledger = Ledger(self.shared.policy.window_ms)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self.shared.policy
+
+    @property
+    def loops(self) -> dict[str, Loop]:
+        """All loops by id."""
+        return self.tree.loops
+
+    def lanes_of(self, loop: Loop) -> tuple[str, ...]:
+        """List the lanes a loop may use, the preferred one first."""
+        return self.policy.type_of(loop.type).lanes
+
+    def settles(self, loop: Loop) -> bool:
+        """Say whether a loop completes by declaration: its children are declared in its entry, or implied."""
+        if loop.outline:
+            return True
+        own = self.policy.type_of(loop.type)
+        if own.has_command or loop.command or own.judged or own.reviewed or own.approve or own.child is None:
+            return False
+        return loop.parent is not None and self.policy.type_of(own.child).child is None
+
+    def live_usage(self, loop: Loop, now: int) -> Usage:
+        """Say what an occupied loop has used so far; its duration is up to now where nobody said one."""
+        owner = loop.lease or loop.ending
+        if loop.live.ms or owner is None or owner.started_at is None:
+            return loop.live
+        return loop.live._replace(ms=max(0, now - owner.started_at))
+
+    def mean_cost(self, scope: Scope, now: int) -> int | None:
+        """Return the mean cost of an attempt at a payer's expense, in thousandths of a token."""
+        sums = self.ledger.used(scope, now)
+        return sums.cost // sums.attempts if sums.attempts else None
+
+    def cost_so_far(self, loop: Loop, now: int) -> int:
+        """Price what an occupied loop has used so far, in thousandths of a token."""
+        return cost_of(self.policy, self.live_usage(loop, now))
+
+    def usd_so_far(self, loop: Loop, now: int) -> int:
+        """Price what an occupied loop has used so far, in micro-dollars."""
+        return usd_of(self.policy, self.live_usage(loop, now), loop.lane or DEFAULT_LANE) or 0

@@ -1,0 +1,198 @@
+"""What each event changes in a loop beside its status: its entry, its artifact, what a person says.
+
+One small function an event, in `STEPS`; those of an attempt are in `attempt.py`. Knows one loop at a time; whether the
+event is allowed at all was asked before (`lifecycle.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loopr.core import events as e
+from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
+from loopr.core.model import Hold, Loop, Status
+
+S = Status
+_LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
+
+
+def stays_engaged(loop: Loop) -> bool:
+    """Keep the serial lock until the loop is over or a person holds it while it waits."""
+    if loop.status in {S.COMPLETE, S.FAILED, S.PARKED, S.CANCELLED, S.INVALIDATED}:
+        return False
+    return loop.engaged and not (loop.hold is not None and loop.status is S.PENDING)
+
+
+def declared(event: e.Declared, at: int) -> Loop:
+    """Make the loop."""
+    depth = event.loop.count("/")
+    made = Loop(event.loop, event.type, event.terms.title, event.parent, 0, depth, event.terms.project)
+    return made._replace(**event.terms._asdict(), created=at, since=at, updated=at)
+
+
+def _declared_again(loop: Loop, event: e.DeclaredAgain, at: int) -> Loop:
+    """Come back: as finished work with the same input, or to do it."""
+    if event.to is S.COMPLETE:
+        return loop._replace(**event.terms._asdict(), status=event.to, reason="")
+    return _anew(loop._replace(**event.terms._asdict()), _next_generation(loop))._replace(status=event.to)
+
+
+def _next_generation(loop: Loop) -> int:
+    """Count a new generation only if the present one was ever leased."""
+    return loop.generation + 1 if loop.leased else loop.generation
+
+
+def _anew(loop: Loop, generation: int) -> Loop:
+    """Begin again as the given generation; a live attempt is let go."""
+    return _fresh_counters(let_go(loop))._replace(
+        status=S.PENDING, generation=generation, leased=loop.leased and generation == loop.generation, base_commit=""
+    )
+
+
+def _fresh_counters(loop: Loop) -> Loop:
+    """Put every counter but the attempt number back to its beginning."""
+    return loop._replace(
+        iteration=1,
+        granted_iterations=0,
+        failures=0,
+        launch_failures=0,
+        conflicts=0,
+        signature="",
+        repeats=0,
+        not_before=0,
+        judge_only=False,
+        reason="",
+    )
+
+
+def _entry_changed(loop: Loop, event: e.EntryChanged, at: int) -> Loop:
+    """Take what the entry says now."""
+    return loop._replace(**event.terms._asdict())
+
+
+def _input_changed(loop: Loop, event: e.InputChanged, at: int) -> Loop:
+    """Take the new input and begin again."""
+    return _anew(loop._replace(**event.terms._asdict()), event.generation)
+
+
+def _outline_changed(loop: Loop, event: e.OutlineChanged, at: int) -> Loop:
+    """Wait to be settled again from the new outline."""
+    return let_go(loop)._replace(**event.terms._asdict(), status=S.PENDING, reason="")
+
+
+def _settled(loop: Loop, event: e.Settled, at: int) -> Loop:
+    """Complete by declaration."""
+    return finish(loop, event.digest, at)
+
+
+def _accepted(loop: Loop, event: e.ArtifactAccepted, at: int) -> Loop:
+    """Take a person's file as the result."""
+    return _fresh_counters(finish(let_go(loop), event.digest, at))
+
+
+def _candidate(loop: Loop, event: e.CandidateReplaced, at: int) -> Loop:
+    """Take a person's file as the candidate."""
+    return loop._replace(artifact=event.digest, on_disk=True, seen=at)
+
+
+def _approved(loop: Loop, event: e.Approved, at: int) -> Loop:
+    """Go on to the plan branch."""
+    return loop._replace(status=S.LANDING)
+
+
+def _rejected(loop: Loop, event: e.Rejected, at: int) -> Loop:
+    """End with a person's no."""
+    return over(loop)._replace(status=S.FAILED, reason=event.reason)
+
+
+def _iterate(loop: Loop, event: e.IterationAsked, at: int) -> Loop:
+    """Try again with a person's feedback, outside the count."""
+    return over(loop)._replace(
+        status=S.PENDING,
+        iteration=loop.iteration + 1,
+        granted_iterations=loop.granted_iterations + 1,
+        reason=event.reason,
+    )
+
+
+def _undeclared(loop: Loop, event: e.Undeclared, at: int) -> Loop:
+    """Leave the tree; a live attempt is stopped."""
+    return let_go(loop)._replace(status=S.INVALIDATED, reason="no longer declared")
+
+
+def _deferred(loop: Loop, event: e.Deferred, at: int) -> Loop:
+    """Remember what has to be done once the landing is over."""
+    return loop._replace(deferred=(event.change, event.data))
+
+
+def _cancelled(loop: Loop, event: e.Cancelled, at: int) -> Loop:
+    """End by a person's word."""
+    return let_go(loop)._replace(status=S.CANCELLED, reason=event.reason)
+
+
+def _unparked(loop: Loop, event: e.Unparked, at: int) -> Loop:
+    """Try again where it stood, with its failures forgiven."""
+    return loop._replace(status=S.PENDING, failures=0, launch_failures=0, conflicts=0, not_before=0, reason="")
+
+
+def _retried(loop: Loop, event: e.Retried, at: int) -> Loop:
+    """Try again from the first iteration."""
+    return _fresh_counters(loop)._replace(status=S.PENDING)
+
+
+def _renewed(loop: Loop, event: e.Renewed, at: int) -> Loop:
+    """Do it all again."""
+    return _anew(loop, event.generation)
+
+
+def _held(loop: Loop, event: e.Held, at: int) -> Loop:
+    """Take the hold; a waiting loop gives up its serial lock."""
+    held = loop._replace(hold=loop.hold or Hold(event.by, at, event.reason))
+    return held._replace(engaged=stays_engaged(held))
+
+
+def _lifted(loop: Loop, event: e.Lifted, at: int) -> Loop:
+    """Drop the hold."""
+    return loop._replace(hold=None, lifted=at)
+
+
+def _seen(loop: Loop, event: e.ArtifactSeen, at: int) -> Loop:
+    """Note that the artifact is there."""
+    return loop._replace(artifact=event.digest, on_disk=True, seen=at)
+
+
+def _artifact_gone(loop: Loop, event: e.ArtifactGone, at: int) -> Loop:
+    """Note that the artifact is missing."""
+    return loop._replace(on_disk=False)
+
+
+def _same(loop: Loop, event: e.Forgotten, at: int) -> Loop:
+    """Change nothing; the forest lets the loop go."""
+    return loop
+
+
+STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
+    **ATTEMPT_STEPS,
+    e.Settled: _settled,
+    e.Approved: _approved,
+    e.Rejected: _rejected,
+    e.IterationAsked: _iterate,
+    e.CandidateReplaced: _candidate,
+    e.ArtifactAccepted: _accepted,
+    e.InputChanged: _input_changed,
+    e.OutlineChanged: _outline_changed,
+    e.EntryChanged: _entry_changed,
+    e.Undeclared: _undeclared,
+    e.DeclaredAgain: _declared_again,
+    e.Deferred: _deferred,
+    e.Cancelled: _cancelled,
+    e.Unparked: _unparked,
+    e.Retried: _retried,
+    e.Renewed: _renewed,
+    e.Held: _held,
+    e.Lifted: _lifted,
+    e.ArtifactSeen: _seen,
+    e.ArtifactGone: _artifact_gone,
+    e.Forgotten: _same,
+}

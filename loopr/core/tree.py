@@ -1,0 +1,172 @@
+"""The loops and how they hang together: parents and children, needs, what is complete below each.
+
+A plain structure with counters that are kept up to date in O(depth) per change. Knows no gate, no order of launching
+and no policy; `put` is called by `forest.py` alone.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator
+
+from loopr.core.model import OCCUPYING, Loop, Status
+
+_LISTED = frozenset(Status) - {Status.PENDING, Status.COMPLETE}
+
+
+class Below:
+    """What is declared below a loop, itself not counted; `latest` is when the last of it was done or went."""
+
+    __slots__ = ("complete", "failed", "latest", "parked", "running", "total")
+
+    def __init__(self) -> None:
+        """Begin with nothing below."""
+        self.total = self.complete = self.running = self.parked = self.failed = self.latest = 0
+
+    def count(self, loop: Loop, step: int) -> None:
+        """Count a loop in (1) or out (-1)."""
+        if loop.status is Status.INVALIDATED:
+            return
+        self.total += step
+        self.complete += step * (loop.status is Status.COMPLETE)
+        self.running += step * (loop.status in OCCUPYING)
+        self.parked += step * (loop.status is Status.PARKED)
+        self.failed += step * (loop.status is Status.FAILED)
+
+
+class Tree:
+    """All loops of the workspace by id, with the indexes that follow from them."""
+
+    def __init__(self) -> None:
+        """Begin with no loops."""
+        self.loops: dict[str, Loop] = {}
+        self.below: dict[str, Below] = {}
+        self.needers: dict[str, dict[str, None]] = {}
+        self.by_status: dict[Status, dict[str, None]] = {status: {} for status in _LISTED}
+        self.ending: dict[str, None] = {}
+        self.timed: dict[str, None] = {}
+        self._children: dict[str, list[tuple[int, str]]] = {}
+        self._roots: list[tuple[int, str]] = []
+
+    def children(self, loop_id: str | None) -> list[str]:
+        """List the declared children of a loop in the order of its outline; the plans for None."""
+        found = self._roots if loop_id is None else self._children.get(loop_id, ())
+        return [each for _, each in found]
+
+    def former_children(self, loop_id: str) -> list[str]:
+        """List the children that are no longer declared."""
+        gone = self.by_status[Status.INVALIDATED]
+        return sorted(each for each in gone if self.loops[each].parent == loop_id)
+
+    def walk(self, top: str | None = None) -> Iterator[Loop]:
+        """Go through a loop and all declared below it, or through everything, in tree order."""
+        stack = [top] if top is not None else self.children(None)[::-1]
+        while stack:
+            loop_id = stack.pop()
+            yield self.loops[loop_id]
+            stack.extend(self.children(loop_id)[::-1])
+
+    def ancestors(self, loop: Loop) -> Iterator[Loop]:
+        """Go upwards from the parent to the plan."""
+        while loop.parent is not None:
+            loop = self.loops[loop.parent]
+            yield loop
+
+    def order(self, loop: Loop) -> tuple[str, ...] | tuple[str | int, ...]:
+        """Return the loop's place in tree order: its plan's id, then its places in the outlines downwards."""
+        places: list[str | int] = [loop.place]
+        for above in self.ancestors(loop):
+            places.append(above.place)
+        places[-1] = loop.plan
+        return tuple(reversed(places))
+
+    def done(self, loop_id: str) -> bool:
+        """Say whether a loop and every loop now declared below it are complete."""
+        loop = self.loops.get(loop_id)
+        if loop is None or loop.status is not Status.COMPLETE:
+            return False
+        below = self.below[loop_id]
+        return below.total == below.complete
+
+    def done_at(self, loop_id: str) -> int:
+        """Say when a done loop became done."""
+        loop = self.loops[loop_id]
+        return max(loop.since, self.below[loop_id].latest)
+
+    def put(self, loop: Loop) -> None:
+        """Add a loop or replace it, and bring every index along."""
+        old = self.loops.get(loop.id)
+        if old is None:
+            self.below[loop.id] = Below()
+        self.loops[loop.id] = loop
+        self._place(old, loop)
+        self._list(old, loop)
+        if old is None or old.needs != loop.needs:
+            self._need(old, loop)
+        if old is None or old.status is not loop.status or old.since != loop.since:
+            self._count(old, loop)
+
+    def move_clock(self, by_ms: int) -> None:
+        """Move every instant that is kept here."""
+        for below in self.below.values():
+            below.latest += by_ms if below.latest else 0
+
+    def drop(self, loop: Loop) -> None:
+        """Forget an invalidated loop, which nothing counts any more."""
+        self._need(loop, loop._replace(needs=()))
+        self.by_status[loop.status].pop(loop.id, None)
+        del self.loops[loop.id], self.below[loop.id]
+        for listed in (self.ending, self.timed):
+            listed.pop(loop.id, None)
+
+    def _place(self, old: Loop | None, new: Loop) -> None:
+        """Keep the parent's list of declared children in order."""
+        was = old is not None and old.status is not Status.INVALIDATED
+        now = new.status is not Status.INVALIDATED
+        if was and now and old is not None and old.place == new.place:
+            return
+        siblings = self._roots if new.parent is None else self._children.setdefault(new.parent, [])
+        if was and old is not None:
+            siblings.remove((_rank(old), old.id))
+        if now:
+            insort(siblings, (_rank(new), new.id))
+
+    def _list(self, old: Loop | None, new: Loop) -> None:
+        """Keep the loops by status, those with an ending attempt, and those whose worker must give a sign."""
+        if old is not None and old.status in self.by_status:
+            self.by_status[old.status].pop(old.id, None)
+        if new.status in self.by_status:
+            self.by_status[new.status][new.id] = None
+        _keep(self.ending, new.id, new.ending is not None)
+        owner = new.lease or new.ending
+        _keep(self.timed, new.id, owner is not None and owner.expires_at is not None)
+
+    def _need(self, old: Loop | None, new: Loop) -> None:
+        """Keep who needs whom."""
+        for name in old.needs if old is not None else ():
+            self.needers[name].pop(new.id, None)
+        for name in new.needs:
+            self.needers.setdefault(name, {})[new.id] = None
+
+    def _count(self, old: Loop | None, new: Loop) -> None:
+        """Keep the counters of all ancestors."""
+        ended = new.since if new.status in (Status.COMPLETE, Status.INVALIDATED) else 0
+        for above in self.ancestors(new):
+            below = self.below[above.id]
+            if old is not None:
+                below.count(old, -1)
+            below.count(new, 1)
+            below.latest = max(below.latest, ended)
+
+
+def _rank(loop: Loop) -> int:
+    """Plans are listed by id alone, all others by their place in the outline."""
+    return 0 if loop.parent is None else loop.place
+
+
+def _keep(listed: dict[str, None], key: str, wanted: bool) -> None:
+    """Put a key on a list or take it off."""
+    if wanted:
+        listed[key] = None
+    else:
+        listed.pop(key, None)

@@ -1,0 +1,222 @@
+"""What a person, a script or an agent may wish for, and what each wish leads to.
+
+A wish that makes no sense in the present state raises a `UserError` and changes nothing. Yields events one at a time,
+like `intake.py`. Knows no terminal and no protocol: `ui/requests.py` has read and validated the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loopr.core import events as e
+from loopr.core import workspace_events as w
+from loopr.core.declaring import cancel_event
+from loopr.core.events import Event
+from loopr.core.intake import current, interpret, reclaim
+from loopr.core.lifecycle import allows
+from loopr.core.model import Loop, Status
+from loopr.core.observations import AttemptEnded, Trouble
+from loopr.core.scene import Scene
+from loopr.core.shared import WORKSPACE
+from loopr.errors import NotFound, StaleLease, UserError
+
+_LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
+
+
+def _loop(scene: Scene, loop_id: str) -> Loop:
+    """Return a loop by its exact id."""
+    loop = scene.loops.get(loop_id)
+    if loop is None:
+        raise NotFound(f"there is no loop {loop_id}", hint="`loopr ls` lists them")
+    return loop
+
+
+def _refuse(loop: Loop, verb: str, hint: str) -> UserError:
+    """Say that a wish does not fit a loop's state."""
+    return UserError(f"cannot {verb} {loop.id}: it is {loop.status}", hint=hint)
+
+
+def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = False) -> Iterator[Event]:
+    """Hold a loop with its subtree, `project:NAME` or `workspace`; a live attempt ends by itself unless `at_once`."""
+    if scope == WORKSPACE or scope.startswith("project:"):
+        if scope not in scene.shared.holds:
+            yield w.ScopeHeld(scope, by, reason)
+    elif _loop(scene, scope).hold is None:
+        yield e.Held(scope, by, reason)
+    if at_once:
+        for loop in _in_scope(scene, scope):
+            if loop.status in _LIVE:
+                yield e.Stopped(loop.id, loop.attempt, f"paused by {by}")
+
+
+def _in_scope(scene: Scene, scope: str) -> list[Loop]:
+    """List the loops that a hold reaches."""
+    if scope == WORKSPACE:
+        return list(scene.tree.walk())
+    if scope.startswith("project:"):
+        return [loop for loop in scene.tree.walk() if f"project:{loop.project}" == scope]
+    return list(scene.tree.walk(scope))
+
+
+def resume(scene: Scene, scope: str, by: str) -> Iterator[Event]:
+    """Lift the hold of a loop, of a project or of the workspace."""
+    if scope == WORKSPACE or scope.startswith("project:"):
+        if scope in scene.shared.holds:
+            yield w.ScopeLifted(scope, by)
+    elif _loop(scene, scope).hold is not None:
+        yield e.Lifted(scope, by)
+
+
+def clear(scene: Scene, loop_ids: tuple[str, ...], by: str) -> Iterator[Event]:
+    """Take pending loops out of the queue: each is held, with that as the reason."""
+    for loop_id in loop_ids:
+        loop = _loop(scene, loop_id)
+        if loop.status is not Status.PENDING:
+            raise _refuse(loop, "clear", "only pending loops stand in the queue")
+        if loop.hold is None:
+            yield e.Held(loop_id, by, "cleared")
+
+
+def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Event]:
+    """End a loop with all that is unfinished below it; a complete one stays complete and is held."""
+    top = _loop(scene, loop_id)
+    if top.status is Status.INVALIDATED:
+        raise _refuse(top, "cancel", "it is not declared any more, so nothing of it will run")
+    for loop in list(scene.tree.walk(loop_id)):
+        if loop.status in (Status.CANCELLED, Status.INVALIDATED):
+            continue
+        if loop.status is not Status.COMPLETE or (loop.id == loop_id and loop.hold is None):
+            yield cancel_event(loop, by, reason or f"cancelled by {by}")
+
+
+def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
+    """Begin a loop's counting again in the same worktree; a cancelled one brings back what was cancelled below it."""
+    loop = _loop(scene, loop_id)
+    backing_off = loop.status is Status.PENDING and loop.not_before > now
+    if not backing_off and loop.status not in (Status.PARKED, Status.FAILED, Status.CANCELLED):
+        raise _refuse(loop, "retry", "`loopr retry --fresh` makes a complete loop anew")
+    below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
+    for each in below:
+        if each.id == loop_id or each.status is Status.CANCELLED:
+            yield e.Retried(each.id, by)
+
+
+def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
+    """Make a loop anew, as a new generation."""
+    loop = _loop(scene, loop_id)
+    event = e.Renewed(loop_id, by, loop.generation + 1)
+    if not allows(loop, event):
+        raise _refuse(loop, "retry --fresh", "cancel it first, or wait until it has ended")
+    yield event
+
+
+def unpark(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
+    """Let a parked loop try again."""
+    loop = _loop(scene, loop_id)
+    if loop.status is not Status.PARKED:
+        raise _refuse(loop, "reset", "only a parked loop is reset; `loopr retry` begins a failed one again")
+    yield e.Unparked(loop_id, by)
+
+
+def reset_lane(scene: Scene, lane: str, by: str) -> Iterator[Event]:
+    """End a lane's rest, or take it back into use."""
+    if lane not in scene.shared.lanes and lane not in scene.policy.lanes:
+        raise NotFound(f"there is no lane {lane}", hint="`loopr status` lists the lanes")
+    yield w.LaneReset(lane, by)
+
+
+def approve(scene: Scene, loop_id: str) -> Iterator[Event]:
+    """Let a loop that waits for a person land."""
+    yield _of_awaiting(scene, e.Approved(loop_id), "approve")
+
+
+def reject(scene: Scene, loop_id: str, reason: str) -> Iterator[Event]:
+    """End a loop that waits for a person."""
+    yield _of_awaiting(scene, e.Rejected(loop_id, reason or "rejected"), "reject")
+
+
+def iterate(scene: Scene, loop_id: str, feedback: str) -> Iterator[Event]:
+    """Send a loop that waits for a person round once more, with feedback."""
+    yield _of_awaiting(scene, e.IterationAsked(loop_id, feedback), "iterate")
+
+
+def _of_awaiting(scene: Scene, event: e.LoopEvent, verb: str) -> e.LoopEvent:
+    """Return an event that only a loop which waits for approval takes."""
+    loop = _loop(scene, event.loop)
+    if loop.status is not Status.AWAITING:
+        raise _refuse(loop, verb, "only a loop that waits for approval can be decided on")
+    return event
+
+
+def dispatch(scene: Scene, loop_ids: tuple[str, ...], by: str) -> Iterator[Event]:
+    """Put loops ahead of the queue, past no gate."""
+    for loop_id in loop_ids:
+        loop = _loop(scene, loop_id)
+        if loop.status is not Status.PENDING:
+            raise _refuse(loop, "dispatch", "only pending loops can go next")
+    if loop_ids and tuple(dict.fromkeys((*loop_ids, *scene.shared.dispatch))) != scene.shared.dispatch:
+        yield w.LoopsDispatched(loop_ids, by)
+
+
+def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
+    """Stop reminding of an invalidated loop and what was below it."""
+    loop = _loop(scene, loop_id)
+    if loop.status is not Status.INVALIDATED:
+        raise _refuse(loop, "forget", "only a loop that is no longer declared can be forgotten")
+    gone = [each for each in scene.tree.by_status[Status.INVALIDATED] if each.startswith(f"{loop_id}/")]
+    for each in sorted(gone, key=lambda name: -name.count("/")):
+        yield e.Forgotten(each)
+    yield e.Forgotten(loop_id)
+
+
+def form_convoy(scene: Scene, name: str, members: tuple[str, ...]) -> Iterator[Event]:
+    """Make a convoy, or add to one."""
+    for member in members:
+        _loop(scene, member)
+    convoy = scene.shared.convoys.get(name)
+    if convoy is not None and convoy.landed_at is not None:
+        raise UserError(f"convoy @{name} has landed", hint="make another one")
+    if convoy is None or set(members) - set(convoy.members):
+        yield w.ConvoyFormed(name, members)
+
+
+# --- pull workers -------------------------------------------------------------------------------------------------
+
+
+def leased(scene: Scene, lease: str) -> Loop:
+    """Return the loop a lease (`<loop>#<attempt>`) is for, or say that the lease is stale."""
+    loop_id, _, attempt = lease.rpartition("#")
+    loop = current(scene, loop_id, int(attempt)) if attempt.isdigit() else None
+    if loop is None or loop.status is not Status.RUNNING or loop.lease is None or loop.lease.expires_at is None:
+        raise StaleLease(f"stale lease: {lease} is not held any more", hint="take another one: `loopr lease take`")
+    return loop
+
+
+def renew_lease(scene: Scene, lease: str, now: int) -> Iterator[Event]:
+    """Keep a pull worker's lease alive."""
+    loop = leased(scene, lease)
+    yield e.LeaseRenewed(loop.id, loop.attempt, now + scene.policy.lease_ttl_ms)
+
+
+def complete_lease(scene: Scene, lease: str, now: int) -> Iterator[Event]:
+    """Take a pull worker's word that the work is done; the engine judges it."""
+    loop = leased(scene, lease)
+    yield from interpret(scene, AttemptEnded(loop.id, loop.attempt), now)
+
+
+def release_lease(scene: Scene, lease: str, now: int, trouble: Trouble | None, reason: str) -> Iterator[Event]:
+    """Take a lease back from a pull worker: free, or with what went wrong."""
+    loop = leased(scene, lease)
+    if trouble is None:
+        yield e.LeaseReleased(loop.id, loop.attempt, reason)
+    else:
+        yield from interpret(scene, AttemptEnded(loop.id, loop.attempt, trouble), now)
+
+
+def reclaim_lease(scene: Scene, lease: str, now: int, by: str) -> Iterator[Event]:
+    """Take an expired lease back by hand."""
+    loop = leased(scene, lease)
+    expires = loop.lease.expires_at if loop.lease is not None else None
+    if expires is not None and now < expires:
+        raise UserError(f"{lease} has not expired yet", hint="its holder is alive; `loopr cancel` ends it all the same")
+    yield from reclaim(scene, loop, now, f"its lease expired and was reclaimed by {by}")

@@ -1,0 +1,160 @@
+"""Every event that is about more than one loop: plans, policy, engine, host, holds, lanes, convoys, problems.
+
+Past tense, like all events. Knows neither what they change (`forest.py`) nor how they are written down (`codec.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from loopr.core.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBound(Event):
+    """A plan is bound to the file it was started from, or was taken over from a file that moved."""
+
+    plan: str
+    source: str
+    digest: str
+    base_branch: str = ""
+    base_commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLoaded(Event):
+    """The policy that decisions use from here on, whole."""
+
+    policy: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HostChanged(Event):
+    """The machine can take no further work for a reason, or (an empty one) it can again; probed again at `until`."""
+
+    reason: str
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStarted(Event):
+    """An engine serves the workspace."""
+
+    pid: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDraining(Event):
+    """The engine starts nothing more."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEnded(Event):
+    """The engine left in good order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMoved(Event):
+    """The clock was behind the last event: every stored instant moves with it."""
+
+    by_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCut(Event):
+    """A round of grants ended before its work did, because of the pace; the next one comes after the delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeHeld(Event):
+    """A person paused a project (`project:NAME`) or the whole workspace (`workspace`)."""
+
+    scope: str
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeLifted(Event):
+    """The pause of a project or of the workspace is over."""
+
+    scope: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopsDispatched(Event):
+    """A person wants these loops next, ahead of the queue and past no gate."""
+
+    loops: tuple[str, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRested(Event):
+    """A lane rests until an instant; `grant` is the last lease granted before, so later ones are told apart."""
+
+    lane: str
+    hits: int
+    until: int
+    grant: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWorked(Event):
+    """An attempt granted after the rest ended well or by its own doing: no more hits, a wider ramp."""
+
+    lane: str
+    ramp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneParked(Event):
+    """A lane is of no use until a person mends its account."""
+
+    lane: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReset(Event):
+    """A person ended a lane's rest, or mended it."""
+
+    lane: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConvoyFormed(Event):
+    """A convoy has these further members; its first such event makes it."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvoyLanded(Event):
+    """All members of a convoy are done."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemSeen(Event):
+    """A file or a plan needs a person's eye."""
+
+    place: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemGone(Event):
+    """What was wrong there is not any more."""
+
+    place: str

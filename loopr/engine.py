@@ -1,0 +1,270 @@
+"""The one place that holds core and world together: think, remember, act.
+
+A `Mind` is a forest in step with the journal it was read from. `Engine` derives what is owed, lets its hands do it, and
+hears of it as observations only. Must never decide anything itself, nor show anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from loopr.core import events as e
+from loopr.core import observations as o
+from loopr.core.codec import decode, encode
+from loopr.core.entries import Entry, decode_entry
+from loopr.core.events import Event
+from loopr.core.forest import Forest
+from loopr.core.intake import interpret
+from loopr.core.ledger import Charge
+from loopr.core.owed import WriteDeclared, owed
+from loopr.core.policy import Policy
+from loopr.core.turn import perform
+from loopr.errors import Impossible, LooprError, Moved, PlanError
+from loopr.world.journal import Change, Draft, Journal, Spent
+
+Decide = Callable[[Forest, int], Iterator[Event]]
+Clock = Callable[[], int]
+MOST_RETRIES = 50
+
+
+def recall(journal: Journal, *, policy: Policy | None = None, at: int | None = None) -> tuple[Forest, int]:
+    """Read the forest from the rows of a journal, with the seq it stands at; `policy` replaces the journalled one."""
+    with journal.snapshot() as seq:
+        loops = [body for _, body in journal.rows("loops")]
+        records = dict(journal.rows("records"))
+        last = journal.last_at()
+        window = policy.window_ms if policy is not None else json.loads(records.get("policy", "{}")).get("window_ms", 0)
+        now = last if at is None else at
+        charges = [Charge(*each[1:]) for each in journal.spent_since(now - window)]
+    return Forest.from_rows(loops, records, charges, now, policy), seq
+
+
+def replay(journal: Journal) -> Forest:
+    """Build the forest from the events alone, to compare it with the rows."""
+    events = ((decode(each.event, each.version, each.data), each.at) for each in journal.since(0))
+    return Forest.replay(events)
+
+
+class Memory(Protocol):
+    """What a mind needs of a journal."""
+
+    def append(
+        self, drafts: Sequence[Draft], changes: Iterable[Change] = (), spent: Iterable[Spent] = (), *, after: int
+    ) -> int:
+        """Keep events with the rows they lead to, or raise `Moved`."""
+        ...
+
+    def row(self, table: str, key: str) -> str | None:
+        """Return one row."""
+        ...
+
+    def recall(self) -> tuple[Forest, int]:
+        """Read the forest with the seq it stands at."""
+        ...
+
+
+class Journalled:
+    """The memory that lasts."""
+
+    def __init__(self, journal: Journal) -> None:
+        """Remember in an open journal."""
+        self.append, self.row, self._journal = journal.append, journal.row, journal
+
+    def recall(self) -> tuple[Forest, int]:
+        """Read the forest from the journal's rows."""
+        return recall(self._journal)
+
+
+class Paper:
+    """A memory that begins with what is known and is thrown away: nothing is ever written."""
+
+    def __init__(self, known: Callable[[], tuple[Forest, int]], journal: Journal | None) -> None:
+        """Begin with a forest; entries that are not new are read from the journal, if there is one."""
+        self.recall, self._journal = known, journal
+        self._rows: dict[tuple[str, str], str | None] = {}
+
+    def append(
+        self, drafts: Sequence[Draft], changes: Iterable[Change] = (), spent: Iterable[Spent] = (), *, after: int
+    ) -> int:
+        """Keep the rows for this run."""
+        self._rows |= {(change.table, change.key): change.body for change in changes}
+        return after + len(drafts)
+
+    def row(self, table: str, key: str) -> str | None:
+        """Return one row, of this run or of the journal."""
+        if (table, key) in self._rows:
+            return self._rows[table, key]
+        return self._journal.row(table, key) if self._journal is not None else None
+
+
+class Mind:
+    """A forest in step with a memory: nothing is known that is not remembered."""
+
+    def __init__(self, memory: Memory, clock: Clock, actor: str, policy: Policy | None = None) -> None:
+        """Read the forest; `policy` is what the settings lead to now."""
+        self._memory, self._clock, self.actor, self._policy = memory, clock, actor, policy
+        self.forest, self.seq = memory.recall()
+
+    def decide(self, decide: Decide) -> list[Event]:
+        """Let something be decided, remember it, and return it; if somebody was faster, learn that and decide again."""
+        for _ in range(MOST_RETRIES):
+            now = self._now()
+            try:
+                events = perform(self.forest, self._with_policy(decide, now), now)
+                self._remember(events, now)
+            except Moved:
+                self.forest, self.seq = self._memory.recall()
+                continue
+            except BaseException:
+                self.forest, self.seq = self._memory.recall()
+                raise
+            return events
+        raise Moved("the journal moved on again and again", hint="try again when less is going on")
+
+    def _now(self) -> int:
+        """Read the clock once; within a run it never goes back."""
+        return max(self._clock(), self.forest.at)
+
+    def _with_policy(self, decide: Decide, now: int) -> Iterator[Event]:
+        """Put a changed policy, and a clock that is behind, before whatever is decided."""
+        if self._policy is not None:
+            yield from interpret(self.forest, o.PolicySeen(self._policy), now)
+        yield from decide(self.forest, now)
+
+    def _remember(self, events: list[Event], now: int) -> None:
+        """Append events with the rows they lead to."""
+        rows = self.forest.take_rows()
+        if not events:
+            return
+        drafts = [
+            Draft(now, name, version, subject, self.actor, data) for name, version, data, subject in _written(events)
+        ]
+        changes = [Change(*each) for each in rows.changes]
+        spent = [Spent(self.seq + 1 + place, *charge) for place, charge in rows.charges]
+        self.seq = self._memory.append(drafts, changes, spent, after=self.seq)
+
+    def entry(self, loop_id: str) -> Entry:
+        """Return the entry a loop was declared with."""
+        body = self._memory.row("entries", loop_id)
+        if body is None:
+            raise Impossible(f"no entry was remembered for {loop_id}")
+        return decode_entry(json.loads(body))
+
+
+def _written(events: Iterable[Event]) -> Iterator[tuple[str, int, str, str | None]]:
+    """Encode events, each with the loop it is about."""
+    for event in events:
+        yield (*encode(event), event.loop if isinstance(event, e.LoopEvent) else None)
+
+
+class Hands(Protocol):
+    """What performs effects on the tree as files."""
+
+    def write_declared(self, loop_id: str, type_name: str, project: str, entry: Entry) -> o.DeclaredWritten:
+        """Write the artifact of a declared loop and report it."""
+        ...
+
+    def publish_plan(self, plan: str, type_name: str, text: str) -> None:
+        """Put a plan where it is watched."""
+        ...
+
+    def keep_input(self, plan: str, text: str) -> None:
+        """Keep a plan that declares nothing as the input of its command."""
+        ...
+
+    def digest_of(self, loop_id: str, type_name: str) -> str | None:
+        """Return the digest of a loop's artifact as it is on disk, None if there is none."""
+        ...
+
+    def look(self, loop_id: str, type_name: str) -> o.Observation | None:
+        """Report a loop's artifact as it is on disk, None if there is none."""
+        ...
+
+    def look_everywhere(self, plan: str) -> Iterator[o.Observation]:
+        """Report every artifact of a plan that is on disk."""
+        ...
+
+
+class Engine:
+    """Turns what is owed into effects, and what comes back into events."""
+
+    def __init__(self, mind: Mind, hands: Hands) -> None:
+        """Hold a mind and its hands."""
+        self.mind, self.hands = mind, hands
+
+    @property
+    def forest(self) -> Forest:
+        """The forest as it is now."""
+        return self.mind.forest
+
+    def learn(self, seen: Iterable[o.Observation]) -> list[Event]:
+        """Interpret observations, and look at the files of loops that are declared by that."""
+        events: list[Event] = []
+        waiting = list(seen)
+        while waiting:
+            fresh = self.mind.decide(_interpreting(waiting))
+            events += fresh
+            declared = [each.loop for each in fresh if isinstance(each, (e.Declared, e.DeclaredAgain))]
+            looked = (self.hands.look(loop_id, self.forest.loops[loop_id].type) for loop_id in declared)
+            waiting = [each for each in looked if each is not None]
+        return events
+
+    def rescan(self, plan: str) -> list[Event]:
+        """Learn of every artifact of a plan as it is on disk, and of those that are gone."""
+        seen = list(self.hands.look_everywhere(plan))
+        there = {getattr(each, "loop", "") for each in seen}
+        below = self.forest.tree.walk(plan) if plan in self.forest.loops else ()
+        gone = [o.FileGone(loop.id) for loop in below if loop.on_disk and loop.id not in there]
+        return self.learn([*seen, *gone])
+
+    def settle(self, plans: Iterable[str]) -> list[Event]:
+        """Complete the declared loops of some plans, level by level, until none is left; start nothing."""
+        wanted, events = set(plans), list[Event]()
+        while effects := [each for each in self._declared() if each.loop.partition("/")[0] in wanted]:
+            done = self.learn([self._write(effect) for effect in effects])
+            if not done:
+                break
+            events += done
+        return events
+
+    def _declared(self) -> Iterator[WriteDeclared]:
+        """List the artifacts that are owed to declared loops."""
+        now = self.forest.at
+        return (each for each in owed(self.forest, now) if isinstance(each, WriteDeclared))
+
+    def _write(self, effect: WriteDeclared) -> o.Observation:
+        """Let the hands write one declared artifact; a refusal of the world is an observation like any other."""
+        loop = self.forest.loops[effect.loop]
+        try:
+            return self.hands.write_declared(loop.id, loop.type, loop.project, self.mind.entry(loop.id))
+        except PlanError as error:
+            return o.FileRefused(loop.id, str(Path(loop.id) / f"{loop.type}.md"), str(error))
+
+
+def _interpreting(seen: Iterable[o.Observation]) -> Decide:
+    """Decide what observations mean, one after the other."""
+    known = list(seen)
+
+    def decide(forest: Forest, now: int) -> Iterator[Event]:
+        for each in known:
+            yield from interpret(forest, each, now)
+
+    return decide
+
+
+def compare(journal: Journal) -> list[str]:
+    """Replay the journal and say where its rows differ from what its events lead to."""
+    try:
+        replayed = replay(journal).all_rows()
+    except LooprError as error:
+        return [f"the journal cannot be replayed: {error}"]
+    rows = recall(journal)[0].all_rows()
+    keys = sorted(replayed.keys() | rows.keys())
+    return [
+        f"{table} {key} differs from its events"
+        for table, key in keys
+        if replayed.get((table, key)) != rows.get((table, key))
+    ]

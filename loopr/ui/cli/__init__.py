@@ -1,0 +1,131 @@
+"""The command line: finds the verb, runs it, and turns an error into words and an exit code.
+
+A verb's module is imported only when it is asked for. Knows the names of verbs and where they live. Must never know
+what a verb does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from loopr import __version__
+from loopr.errors import LooprError, UserError, WorldError
+
+VERBS: dict[str, tuple[str, str]] = {
+    "init": ("setup", "make loopr.yml, specs/ and worktrees/ where they are missing"),
+    "start": ("start", "enqueue plans"),
+    "tree": ("see", "draw the hierarchy with what each loop waits for"),
+    "ls": ("see", "list loops, one a line"),
+    "status": ("see", "say what the workspace as a whole is doing"),
+    "show": ("see", "tell all about one loop"),
+    "why": ("see", "say why a loop does not run, its score and its story"),
+    "next": ("see", "show the next round of launches before it is decided"),
+    "events": ("see", "print the journal"),
+    "simulate": ("simulate", "play a plan in virtual time"),
+    "config": ("config", "show, check and explain the settings"),
+    "set": ("config", "change a setting in loopr.yml, keeping its comments"),
+    "doctor": ("doctor", "check the workspace, its journal and the machine"),
+    "completion": ("setup", "print a completion script for a shell"),
+}
+INTERRUPTED = 130
+BUG = 70
+
+
+class Verbs(click.Group):
+    """The verbs, each imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all verbs in the order in which they are met."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"loopr.ui.cli.{VERBS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_verb")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest verb for one that does not exist."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], VERBS, n=1)
+            hint = f"did you mean `loopr {near[0]}`?" if near else "`loopr --help` lists them"
+            raise UserError(f"there is no verb {args[0]!r}", hint=hint)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing one."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, words) for name, (_, words) in VERBS.items()])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", message="loopr %(version)s")
+@click.option("-C", "directory", metavar="DIR", help="work in DIR instead of here")
+@click.pass_context
+def cli(ctx: click.Context, directory: str | None) -> None:
+    """Drive a tree of work over files: each loop runs until a check says yes."""
+    ctx.obj = directory
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = cli.main(given, prog_name="loopr", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as shown:
+        click.echo(shown.format_message())
+        return 0
+    except click.ClickException as error:
+        return _say(given, "usage", error.format_message(), _usage_hint(error), 2)
+    except UserError as error:
+        several = "\n".join(map(str, error.problems))
+        hint = error.hint if len(error.problems) == 1 else ""
+        words = several if len(error.problems) > 1 or error.problems[0].where else error.problems[0].message
+        return _say(given, error.code, words, "" if hint and hint in words else hint, error.exit_code)
+    except WorldError as error:
+        return _say(given, error.code, error.message, error.hint, error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except LooprError as error:
+        return _say(given, error.code, str(error), "this is a bug of loopr's: please report it", error.exit_code)
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    """Say where the help is for a command line that cannot be read."""
+    ctx = getattr(error, "ctx", None)
+    return f"`{ctx.command_path} --help` explains it" if ctx is not None else ""
+
+
+def _say(given: Sequence[str], code: str, message: str, hint: str, exit_code: int) -> int:
+    """Tell what is wrong: as the one JSON document on stdout if that was asked for, else as words on stderr."""
+    if "--json" in given:
+        error = {"code": code, "message": message, "hint": hint or None}
+        sys.stdout.write(json.dumps({"schema": 1, "error": error}) + "\n")
+    else:
+        from loopr.ui.render import plain
+
+        sys.stderr.write(f"loopr: {plain(message, keep_lines=True)}\n")
+        if hint:
+            sys.stderr.write(f"  hint: {plain(hint)}\n")
+    return exit_code
+
+
+def run() -> None:
+    """Run the command line of this process."""
+    sys.exit(main())

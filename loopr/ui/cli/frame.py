@@ -1,0 +1,115 @@
+"""What every verb shares: its common options, the workspace it works in, and where its output goes.
+
+stdout is data, everything else is stderr. Must never know a single verb.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from loopr.errors import UserError
+from loopr.ui.times import read_instant
+from loopr.wiring import Workspace, wall_clock
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PIPE_WIDTH = 80
+
+
+class Frame:
+    """The surroundings of one verb."""
+
+    def __init__(
+        self, directory: str | None, *, as_json: bool, color: bool, at: str | None, sets: Iterable[str]
+    ) -> None:
+        """Take what the common options say."""
+        self.directory = Path(directory or ".")
+        self.as_json = as_json
+        self.sets = tuple(sets)
+        self.at = read_instant(at, wall_clock()) if at is not None else None
+        self.terminal = sys.stdout.isatty()
+        self.color = self.terminal and color and not os.environ.get("NO_COLOR")
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The workspace that the verb works in."""
+        if not self.directory.is_dir():
+            raise UserError(f"{self.directory} is not a folder", hint="name one with -C")
+        return Workspace(self.directory, overrides=self.sets)
+
+    @property
+    def width(self) -> int:
+        """How many columns a line may have."""
+        return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns if self.terminal else PIPE_WIDTH
+
+    @property
+    def height(self) -> int:
+        """How many lines fit on the screen."""
+        return shutil.get_terminal_size((PIPE_WIDTH, 24)).lines if self.terminal else 0
+
+    def document(self, body: dict[str, Any]) -> None:
+        """Print the one JSON document of a verb."""
+        sys.stdout.write(json.dumps(body) + "\n")
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Print lines of text."""
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+    def note(self, text: str) -> None:
+        """Tell a person something that is no data."""
+        sys.stderr.write(f"{text}\n")
+
+
+def framed(function: Function) -> Function:
+    """Give a verb the options that all have; it is called with a `Frame` as its first argument."""
+    return _framed(function, timed=False)
+
+
+def reading(function: Function) -> Function:
+    """Give a verb the options of those that only show: the common ones, and `--at`."""
+    return _framed(function, timed=True)
+
+
+def _framed(function: Function, *, timed: bool) -> Function:
+    """Wrap a verb so that it gets its frame."""
+
+    @click.pass_context
+    def wrapped_verb(ctx: click.Context, /, **given: Any) -> Any:
+        frame = Frame(
+            given.pop("directory") or ctx.obj,
+            as_json=given.pop("as_json"),
+            color=not given.pop("no_color"),
+            at=given.pop("at", None),
+            sets=given.pop("sets"),
+        )
+        return function(frame, **given)
+
+    wrapped_verb.__doc__ = function.__doc__
+    wrapped_verb.__name__ = function.__name__
+    wrapped: Any = wrapped_verb
+    for option in reversed(_options(timed)):
+        wrapped = option(wrapped)
+    wrapped.__click_params__ = wrapped.__click_params__ + getattr(function, "__click_params__", [])
+    result: Function = wrapped
+    return result
+
+
+def _options(timed: bool) -> list[Callable[[Any], Any]]:
+    """List the common options in the order of the help."""
+    options = [
+        click.option("-C", "directory", metavar="DIR", help="work in DIR instead of here"),
+        click.option("--json", "as_json", is_flag=True, help="print one JSON document"),
+        click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="set a value for this run"),
+        click.option("--no-color", is_flag=True, help="no colours, as with NO_COLOR"),
+    ]
+    if timed:
+        options.append(click.option("--at", metavar="TIME", help="as it will be, or was, at an instant or +10m"))
+    return options

@@ -1,0 +1,305 @@
+"""The verbs that show: tree, ls, status, show, why, next, events.
+
+Each looks once and prints; none changes a byte on disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import click
+
+from loopr.core.gates import first_closed
+from loopr.core.model import Loop, Status
+from loopr.core.queue import queue_depth
+from loopr.errors import NotFound, UserError
+from loopr.ui import render, story, views
+from loopr.ui.cli.frame import Frame, framed, reading
+from loopr.ui.folding import fold
+from loopr.ui.names import find_id
+from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.wiring import Scenery
+
+ROOM = 60
+_ID = "the loop: an id, its last segments, or a prefix"
+
+
+@click.command("tree")
+@click.argument("loop", required=False)
+@click.option("-a", "--all", "everything", is_flag=True, help="draw every loop, folding nothing")
+@click.option("--depth", type=click.IntRange(0), help="draw only so many levels")
+@reading
+def tree_verb(frame: Frame, loop: str | None, everything: bool, depth: int | None) -> None:
+    """Draw the hierarchy, with what each loop waits for."""
+    seen = frame.workspace.look(frame.at)
+    forest, now = seen.forest, seen.now
+    top = find_id(forest.loops, loop) if loop else None
+    if frame.as_json:
+        frame.document(views.tree(forest, now, str(frame.workspace.place.root), forest.tree.walk(top)))
+        return
+    tops = [top] if top else forest.tree.children(None)
+    if not tops:
+        frame.note("nothing is planned here yet: `loopr start --no-run plan.md`")
+        return
+    room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
+    paint = render.Paint(frame.color)
+    frame.lines(render.tree_lines(forest, fold(forest, tops, room, depth), now, frame.width, paint))
+    frame.lines(paint("warn", line) for line in _remarks(seen))
+    frame.lines([render.footer(views.counts(forest.tree.walk(top)))])
+
+
+def _remarks(seen: Scenery) -> list[str]:
+    """List what a person should know beside the tree: lanes, holds, problems, the queue."""
+    forest, now = seen.forest, seen.now
+    lines = render.lane_lines(views.lanes(forest), forest, now)
+    hold = forest.shared.holds.get("workspace")
+    if hold is not None:
+        lines.append(f"paused by {hold.by} since {say_clock(hold.at, now)}: `loopr resume --all`")
+    problems = len(forest.shared.problems)
+    if problems:
+        lines.append(f"{problems} problem{'s' * (problems != 1)}: `loopr status` tells")
+    return [*lines, *views.warnings(forest, sum(queue_depth(forest, now).values()))]
+
+
+@click.command("ls")
+@click.argument("loop", required=False)
+@click.option(
+    "--status", "wanted", multiple=True, type=click.Choice([each.value for each in Status]), help="only these"
+)
+@click.option("--type", "types", multiple=True, help="only this type")
+@click.option("--project", "projects", multiple=True, help="only this project")
+@click.option("--ready", is_flag=True, help="only those that no gate holds back")
+@reading
+def ls_verb(
+    frame: Frame,
+    *,
+    loop: str | None,
+    wanted: tuple[str, ...],
+    types: tuple[str, ...],
+    projects: tuple[str, ...],
+    ready: bool,
+) -> None:
+    """List loops, one a line: id, type, status, and what it waits for."""
+    seen = frame.workspace.look(frame.at)
+    forest, now = seen.forest, seen.now
+    every: Iterable[Loop] = forest.tree.walk(find_id(forest.loops, loop) if loop else None)
+    if "invalidated" in wanted:
+        every = [*every, *(forest.loops[each] for each in sorted(forest.tree.by_status[Status.INVALIDATED]))]
+    chosen = [
+        each
+        for each in every
+        if (not wanted or each.status.value in wanted)
+        and (not types or each.type in types)
+        and (not projects or each.project in projects)
+        and (not ready or (each.status is Status.PENDING and first_closed(forest, each, now) is None))
+    ]
+    if frame.as_json:
+        frame.document(views.tree(forest, now, str(frame.workspace.place.root), chosen))
+        return
+    rows = []
+    for each in chosen:
+        gate = first_closed(forest, each, now) if each.status is Status.PENDING else None
+        rows.append((each.id, each.type, render.state_word(each, gate), render.detail(forest, each, gate, now)))
+    frame.lines(render.table(rows, frame.width))
+
+
+@click.command("status")
+@reading
+def status_verb(frame: Frame) -> None:
+    """Say what the workspace as a whole is doing."""
+    seen = frame.workspace.look(frame.at)
+    body = views.status(seen.forest, seen.now, seen.engine)
+    if frame.as_json:
+        frame.document(body)
+        return
+    frame.lines(_status_lines(frame, seen, body))
+
+
+def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
+    """Set the status in a few lines a person reads from the top."""
+    engine, capacity, queue = body["engine"], body["capacity"], body["queue"]
+    running = f"running, pid {engine['pid']} on {engine['host']}" if engine["running"] else "not running"
+    slots = f"{capacity['occupied']} of {capacity['max_loops']}" if capacity["free"] is not None else "no ceiling"
+    by_type = ", ".join(f"{n} {name}" for name, n in queue["by_type"].items())
+    pairs = [
+        ("engine", running + (" (draining)" if engine["draining"] else "")),
+        ("loops", render.footer(body["counts"])),
+        ("slots", f"{slots} taken"),
+        ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
+        ("host", seen.forest.shared.host[0]),
+    ]
+    lines = render.block(pairs)
+    if len(body["projects"]) > 1:
+        lines += ["", *render.table(*_project_table(body["projects"], frame.width))]
+    lines += render.lane_lines(body["lanes"], seen.forest, seen.now)
+    if body["problems"]:
+        lines += ["", "problems:"]
+        for each in body["problems"]:
+            text = render.plain(each["text"], keep_lines=True).split("\n")
+            lines += [f"  {render.plain(each['place'])}: {text[0]}", *(f"    {line}" for line in text[1:])]
+    return lines + [f"warning: {each}" for each in body["warnings"]]
+
+
+def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], int, list[str]]:
+    """Set the shares of the projects in columns."""
+    rows = [
+        [
+            name,
+            f"{row['weight']:g}",
+            f"{row['share']:.0%}",
+            f"{row['target']:.0%}",
+            say_tokens(row["usage"]),
+            str(row["occupied"]),
+        ]
+        for name, row in projects.items()
+    ]
+    return rows, width, ["project", "weight", "share", "target", "used", "running"]
+
+
+@click.command("show")
+@click.argument("loop")
+@reading
+def show_verb(frame: Frame, loop: str) -> None:
+    """Tell all about one loop: where it stands, its attempts and its children."""
+    seen = frame.workspace.look(frame.at)
+    forest, now = seen.forest, seen.now
+    found = forest.loops[find_id(forest.loops, loop)]
+    body = views.show(forest, found, now, _attempts(frame, found.id))
+    if frame.as_json:
+        frame.document(body)
+        return
+    row = body["loop"]
+    gates = [f"{gate['gate']}: {gate['reason']}" for gate in row["gates"]]
+    pairs = [
+        ("id", row["id"]),
+        ("title", row["title"]),
+        ("type", f"{row['type']}, project {row['project']}"),
+        ("status", row["status"] + (" and done" if row["done"] else "")),
+        ("waits for", gates[0] if gates and found.status is Status.PENDING else ""),
+        ("needs", ", ".join(row["needs"])),
+        ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
+        ("used", _used(row["usage"])),
+        ("below", render.roll_up(forest, found) if row["below"]["total"] else ""),
+        ("input", row["input"] or ""),
+        ("output", row["output"]),
+        ("reason", row["reason"] or ""),
+        ("created", say_clock(found.created, now)),
+    ]
+    frame.lines(render.block(pairs))
+    rows = [(each["id"], each["type"], each["status"], each["title"]) for each in body["children"]]
+    if rows:
+        frame.lines(["", *render.table(rows, frame.width)])
+
+
+def _used(usage: views.Row) -> str:
+    """Say what a loop has used, nothing if it has used nothing."""
+    words = [f"{say_tokens(usage['tokens'])} tokens"] if usage["tokens"] else []
+    words += [f"${usage['usd']:.2f}"] if usage["usd"] else []
+    words += [say_duration(round(usage["seconds"] * 1000))] if usage["seconds"] else []
+    return ", ".join(words)
+
+
+def _attempts(frame: Frame, loop_id: str) -> list[views.Row]:
+    """Read the attempts of a loop from its story."""
+    try:
+        with frame.workspace.journal() as journal:
+            return story.attempts(journal.story(loop_id))
+    except NotFound:
+        return []
+
+
+@click.command("why")
+@click.argument("loop")
+@reading
+def why_verb(frame: Frame, loop: str) -> None:
+    """Say why a loop does not run: every closed gate, its score with its parts, its story."""
+    seen = frame.workspace.look(frame.at)
+    forest, now = seen.forest, seen.now
+    found = forest.loops[find_id(forest.loops, loop)]
+    with frame.workspace.journal() as journal:
+        told = story.story(journal.story(found.id))
+    body = views.why(forest, found, now, told)
+    if frame.as_json:
+        frame.document(body)
+        return
+    frame.lines(_why_lines(frame, seen, found, body))
+
+
+def _why_lines(frame: Frame, seen: Scenery, loop: Loop, body: views.Row) -> list[str]:
+    """Set the reasons, the score and the story below each other."""
+    score = body["score"]
+    state = "no gate is closed: it is next in its turn" if body["runnable"] else f"{loop.status}"
+    lines = [f"{loop.id} ({loop.type}): {state}"]
+    for gate in body["gates"]:
+        until = f" (until {gate['until']})" if gate["until"] else ""
+        lines.append(f"  {gate['gate']:9} {render.plain(gate['reason'])}{until}")
+    parts = f"base {score['base']} + age {score['age']} + depth {score['depth']} - retry {score['retry']}"
+    lines += [f"score {score['total']} = {parts}", "story:"]
+    for each in body["story"]:
+        lines.append(
+            render.fit(f"  {each['seq']:>5}  {each['at']}  {render.plain(each['text'])}", max(frame.width, 80))
+        )
+    return lines
+
+
+@click.command("next")
+@reading
+def next_verb(frame: Frame) -> None:
+    """Show the next round of launches before it is decided."""
+    seen = frame.workspace.look(frame.at)
+    body = views.next_round(seen.forest, seen.now)
+    if frame.as_json:
+        frame.document(body)
+        return
+    if not body["grants"]:
+        frame.note("nothing would start now" + (": `loopr why ID` says why" if body["held"] else ""))
+    rows = [
+        (str(n), each["id"], each["project"], str(each["score"]["total"])) for n, each in enumerate(body["grants"], 1)
+    ]
+    frame.lines(render.table(rows, frame.width, ("#", "loop", "project", "score")) if rows else [])
+    held: dict[str, list[str]] = {}
+    for each in body["held"]:
+        held.setdefault(each["gate"], []).append(each["id"])
+    for gate, ids in held.items():
+        frame.lines(
+            [
+                render.fit(
+                    f"held by {gate}: {len(ids)} ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''})", frame.width
+                )
+            ]
+        )
+
+
+@click.command("events")
+@click.argument("loop", required=False)
+@click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="only those after this one")
+@click.option("--type", "kinds", multiple=True, metavar="EVENT", help="only these")
+@click.option("-n", "limit", type=click.IntRange(1), help="only the last so many")
+@framed
+def events_verb(frame: Frame, loop: str | None, after: int, kinds: tuple[str, ...], limit: int | None) -> None:
+    """Print the journal, one event a line."""
+    from loopr.core.codec import EVENTS
+
+    unknown = [kind for kind in kinds if kind not in EVENTS]
+    if unknown:
+        raise UserError(f"there is no event {unknown[0]!r}", hint="docs/events.md lists them")
+    try:
+        journal = frame.workspace.journal()
+    except NotFound:
+        return
+    with journal:
+        wanted = find_id((key for key, _ in journal.rows("loops")), loop) if loop else None
+        records = [
+            each
+            for each in journal.since(after)
+            if (not kinds or each.event in kinds) and (wanted is None or each.loop == wanted)
+        ]
+    for each in records[-limit:] if limit else records:
+        row = story.event_row(each)
+        if frame.as_json:
+            frame.lines([json.dumps(row)])
+        else:
+            about = f"{row['loop']}: " if row["loop"] else ""
+            text = f"{row['seq']:>6}  {row['at']}  {about}{story.sentence(row['event'], row['data'])}"
+            frame.lines([render.plain(text)])

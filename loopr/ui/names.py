@@ -1,0 +1,32 @@
+"""From what a person types to the loop that is meant.
+
+By exact id, else by whole path segments from the end, else by prefix of characters. Must never guess between several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from loopr.errors import NotFound
+
+MOST_NAMED = 5
+
+
+def find_id(known: Iterable[str], text: str) -> str:
+    """Return the one id that a text means."""
+    ids = list(known)
+    if text in ids:
+        return text
+    wanted = text.strip("/")
+    found = [each for each in ids if wanted and each.endswith(f"/{wanted}")]
+    found = found or [each for each in ids if wanted and each.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        named = ", ".join(sorted(found)[:MOST_NAMED])
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+        raise NotFound(f"{text!r} fits {len(found)} loops: {named}{more}", hint="name it with more of its path")
+    near = get_close_matches(wanted, ids, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`loopr ls` lists the loops"
+    raise NotFound(f"there is no loop {text!r}", hint=hint)

@@ -1,0 +1,192 @@
+"""From rows to text that reads well at 80 columns, without colour, and in a pipe.
+
+Never sends a control character of somebody else's to a terminal. Knows widths and words; must never decide anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from loopr.core.gates import first_closed
+from loopr.core.model import OCCUPYING, Gate, Loop, Status
+from loopr.core.scene import Scene
+from loopr.ui.folding import Line
+from loopr.ui.times import say_clock, say_duration, say_tokens
+
+Row = dict[str, Any]
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_COLORS = {"good": "32", "busy": "36", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
+_STATUS_COLOR = {
+    Status.COMPLETE: "good",
+    Status.PARKED: "bad",
+    Status.FAILED: "bad",
+    Status.AWAITING: "warn",
+    Status.CANCELLED: "dim",
+    Status.INVALIDATED: "dim",
+    Status.PENDING: "dim",
+}
+_WAITING_WORDS = {"paused": "paused", "backoff": "backing off", "manual": "waiting", "status": "declared"}
+
+
+def plain(text: str, *, keep_lines: bool = False) -> str:
+    """Make a text of anybody's safe to print: control characters become visible, lines are kept only if asked."""
+    if keep_lines:
+        return "\n".join(plain(line) for line in text.split("\n"))
+    return _CONTROL.sub(lambda found: " " if found[0] in "\n\r\t" else "�", text)
+
+
+def fit(text: str, width: int) -> str:
+    """Cut a text to a width, saying so with an ellipsis."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+class Paint:
+    """Colours, where they are wanted."""
+
+    def __init__(self, color: bool) -> None:
+        """Paint or do not."""
+        self._color = color
+
+    def __call__(self, name: str, text: str) -> str:
+        """Return a text in a colour."""
+        return f"\x1b[{_COLORS[name]}m{text}\x1b[0m" if self._color and text else text
+
+
+# --- the tree -----------------------------------------------------------------------------------------------------
+
+
+def tree_lines(scene: Scene, lines: Sequence[Line], now: int, width: int, paint: Paint) -> list[str]:
+    """Draw a folded tree in columns: name, type, status, and what there is to say."""
+    cells = [_cells(scene, line, now) for line in lines]
+    name_width = min(max((len(name) for name, *_ in cells), default=0), max(20, width * 2 // 5))
+    type_width = max((len(kind) for _, kind, *_ in cells), default=0)
+    status_width = max((len(state) for _, _, state, _, _ in cells), default=0)
+    drawn = []
+    for name, kind, state, color, detail in cells:
+        if not kind:
+            drawn.append(paint("dim", fit(f"{name}{detail}", width)))
+            continue
+        room = width - name_width - type_width - status_width - 6
+        head = f"{fit(name, name_width):{name_width}}  {kind:{type_width}}  "
+        tail = f"  {fit(detail, room)}" if detail and room > 3 else ""
+        state_cell = f"{state:{status_width}}" if tail else state
+        drawn.append(head + (paint(color, state_cell) if color else state_cell) + tail)
+    return drawn
+
+
+def _cells(scene: Scene, line: Line, now: int) -> tuple[str, str, str, str, str]:
+    """Return name, type, status, colour and detail of one line."""
+    loop = line.loop
+    if loop is None:
+        return line.lead, "", "", "", f"… {len(line.left_out)} more: {_summary(scene, line.left_out)}"
+    gate = first_closed(scene, loop, now) if loop.status is Status.PENDING else None
+    details = [detail(scene, loop, gate, now)]
+    if line.closed:
+        details.append(roll_up(scene, loop))
+    name = line.lead + loop.id.rpartition("/")[2]
+    color = "busy" if loop.status in OCCUPYING else _STATUS_COLOR.get(loop.status, "")
+    return name, loop.type, state_word(loop, gate), color, " · ".join(each for each in details if each)
+
+
+def state_word(loop: Loop, gate: Gate | None) -> str:
+    """Return the one word for where a loop stands; a pending one is ready, or waits in its own way."""
+    if loop.status is Status.AWAITING:
+        return "approval"
+    if loop.status is not Status.PENDING:
+        return loop.status.value
+    return "ready" if gate is None else _WAITING_WORDS.get(gate.gate, "waiting")
+
+
+def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
+    """Say what matters of a loop beside its status."""
+    if loop.status is Status.PENDING:
+        return gate_words(gate, now) if gate is not None else ""
+    if loop.status in OCCUPYING and loop.lease is not None:
+        since = loop.lease.started_at or loop.lease.at
+        tries = f"iter {loop.iteration} · " if loop.iteration > 1 else ""
+        return f"{tries}{say_duration(now - since)}"
+    if loop.status in (Status.PARKED, Status.FAILED):
+        return plain(loop.reason)
+    words = [f"{loop.iteration} tries"] if loop.iteration > 1 else []
+    if loop.spent.tokens:
+        words.append(f"{say_tokens(loop.spent.tokens)} tok")
+    if loop.hold is not None:
+        words.append(f"held: {plain(loop.hold.reason)}" if loop.hold.reason else "held")
+    return " · ".join(words)
+
+
+def gate_words(gate: Gate, now: int) -> str:
+    """Say why a loop waits, and until when if that is known."""
+    until = f" until {say_clock(gate.until, now)}" if gate.until else ""
+    return plain(gate.reason) + until
+
+
+def roll_up(scene: Scene, loop: Loop) -> str:
+    """Say in a few words what is below a closed loop."""
+    below = scene.tree.below[loop.id]
+    if below.total == below.complete:
+        return f"{below.total} below, all complete"
+    parts = [
+        (below.complete, "complete"),
+        (below.running, "running"),
+        (below.parked, "parked"),
+        (below.failed, "failed"),
+    ]
+    return f"{below.total} below" + "".join(f", {n} {word}" for n, word in parts if n)
+
+
+def _summary(scene: Scene, loops: Iterable[Loop]) -> str:
+    """Count the siblings that are not drawn."""
+    found: dict[str, int] = {}
+    for loop in loops:
+        word = "waiting" if loop.status is Status.PENDING else loop.status.value
+        found[word] = found.get(word, 0) + 1
+    return ", ".join(f"{n} {word}" for word, n in found.items())
+
+
+def footer(counts: dict[str, int]) -> str:
+    """Count all loops in one line."""
+    words = {"pending": "waiting", "awaiting_approval": "for approval"}
+    total = sum(counts.values())
+    parts = [f"{n} {words.get(name, name)}" for name, n in counts.items()]
+    return " · ".join([f"{total} loop{'s' * (total != 1)}", *parts])
+
+
+def lane_lines(lanes: dict[str, Row], scene: Scene, now: int) -> list[str]:
+    """Say which lanes rest, are parked, or start slowly."""
+    lines = []
+    for name in lanes:
+        lane = scene.shared.lane(name)
+        if lane.parked:
+            lines.append(f"lane {name}: parked: {plain(lane.parked)}")
+        elif now < lane.rest_until:
+            lines.append(f"lane {name}: backing off until {say_clock(lane.rest_until, now)} ({lane.hits} hits)")
+        elif lane.ramp is not None:
+            lines.append(f"lane {name}: starting slowly, {lane.ramp} at once for now")
+    return lines
+
+
+# --- tables and blocks --------------------------------------------------------------------------------------------
+
+
+def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = ()) -> list[str]:
+    """Set rows in columns; the last one takes what room is left."""
+    every = [list(head), *map(list, rows)] if head else list(map(list, rows))
+    if not every:
+        return []
+    widths = [max(len(row[column]) for row in every) for column in range(len(every[0]))]
+    lines = []
+    for row in every:
+        cells = [f"{cell:{size}}" for cell, size in zip(row[:-1], widths[:-1], strict=True)]
+        room = max(10, width - sum(widths[:-1]) - 2 * len(cells))
+        lines.append("  ".join([*cells, fit(row[-1], room)]).rstrip())
+    return lines
+
+
+def block(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Set names and values below each other; what has no value is left out."""
+    known = [(name, value) for name, value in pairs if value]
+    size = max((len(name) for name, _ in known), default=0)
+    return [f"{name:{size}}  {plain(value)}" for name, value in known]

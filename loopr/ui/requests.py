@@ -1,0 +1,165 @@
+"""What a person, a script or an agent may ask for, validated once for every surface.
+
+Turns words into observations and wishes for the engine; an answer is plain values. Must never know a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr.core import observations as o
+from loopr.core.declaring import lost_work, outline_problems
+from loopr.core.entries import Artifact
+from loopr.core.events import Declared, DeclaredAgain, Event, InputChanged, LoopEvent, Settled, Undeclared
+from loopr.core.intake import plan_declares
+from loopr.core.model import Bound, Loop
+from loopr.core.queue import queue_depth
+from loopr.engine import Engine
+from loopr.errors import Deferred, PlanError, Problem, UserError
+from loopr.wiring import Workspace
+
+Confirm = Callable[[str], bool]
+
+
+class Plan(NamedTuple):
+    """A plan file, read and found sound by itself."""
+
+    source: str
+    path: Path
+    text: str
+    digest: str
+    artifact: Artifact
+
+    @property
+    def id(self) -> str:
+        """The id of the plan."""
+        return self.artifact.id
+
+
+class Enqueued(NamedTuple):
+    """What became of a plan: what is new, complete by declaration, to be done again, gone, and what is wrong."""
+
+    plan: str
+    known: bool
+    declared: tuple[str, ...]
+    settled: tuple[str, ...]
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
+    """Read plan files, all of them or none: every problem of every file is told at once."""
+    plans: list[Plan] = []
+    problems: list[Problem] = []
+    for path in dict.fromkeys(paths):
+        try:
+            plans.append(Plan(*workspace.read_plan(path)))
+        except PlanError as error:
+            problems += error.problems
+    for index, plan in enumerate(plans):
+        twin = next((each for each in plans[:index] if each.id == plan.id), None)
+        if twin is not None:
+            problems.append(Problem(f"has the id of {twin.source}: {plan.id}", plan.source, "give it another `id:`"))
+    if problems:
+        raise PlanError("", problems=problems)
+    return plans
+
+
+def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) -> Enqueued:
+    """Bring one plan into the tree, or in line with its changed file, and settle its declared loops."""
+    bound = _binding(engine, workspace, plan)
+    loop = engine.forest.loops.get(plan.id)
+    fresh = bound is None or bound.digest != plan.digest
+    if loop is None:
+        _check_room(engine)
+    if fresh:
+        _check_outline(engine, loop, plan)
+        _check_loss(engine, plan, confirm)
+        _copy(engine, workspace, loop, plan, confirm)
+    base = workspace.start_point()
+    events = engine.learn([o.PlanOffered(plan.id, plan.artifact, plan.digest, plan.source, base.branch, base.commit)])
+    events += engine.rescan(plan.id)
+    events += engine.settle([plan.id])
+    return _summary(engine, plan.id, loop is not None, events)
+
+
+def _binding(engine: Engine, workspace: Workspace, plan: Plan) -> Bound | None:
+    """Return the file that the plan is bound to; refuse another file of that id, and another id of that file."""
+    plans = engine.forest.shared.plans
+    renamed = [name for name, bound in plans.items() if bound.source == plan.source and name != plan.id]
+    if renamed:
+        hint = f"put `id: {renamed[0]}` into its front matter, or start a copy under another name"
+        raise PlanError(f"was started as {renamed[0]}, and its id is {plan.id} now", where=plan.source, hint=hint)
+    bound = plans.get(plan.id)
+    if bound is not None and bound.source != plan.source and workspace.has_file(bound.source):
+        hint = f"give it another `id:`, or start {bound.source}"
+        raise PlanError(f"plan {plan.id} belongs to {bound.source}", where=plan.source, hint=hint)
+    return bound
+
+
+def _check_room(engine: Engine) -> None:
+    """Defer a new plan while the queue is full."""
+    forest = engine.forest
+    depth, limit = sum(queue_depth(forest, forest.at).values()), forest.policy.queue_limits()[1]
+    if limit is not None and depth >= limit:
+        raise Deferred(f"the queue is full: {depth} loops wait for a slot, the hard limit is {limit}", hint=_LATER)
+
+
+_LATER = "nothing was stored: start the plan later, or raise queue.hard_limit"
+
+
+def _check_outline(engine: Engine, loop: Loop | None, plan: Plan) -> None:
+    """Refuse a plan whose outline cannot count as a whole."""
+    forest = engine.forest
+    if not plan_declares(forest, plan.artifact):
+        return
+    as_loop = loop or Loop(plan.id, forest.policy.root_type, plan.artifact.title, None, 0, 0, plan.artifact.project)
+    problems = outline_problems(forest, as_loop, plan.artifact, plan.source)
+    if problems:
+        raise PlanError("", problems=problems)
+
+
+def _check_loss(engine: Engine, plan: Plan, confirm: Confirm) -> None:
+    """Ask before loops with landed work are no longer declared."""
+    lost = lost_work(engine.forest, plan.id, plan.artifact)
+    if lost and not confirm(f"{len(lost)} loops with landed work are no longer declared: {', '.join(lost[:5])}"):
+        hint = "--yes goes on; a renamed entry keeps its work under its old `id:`"
+        raise UserError(f"{plan.source} no longer declares loops with landed work: {', '.join(lost[:5])}", hint=hint)
+
+
+def _copy(engine: Engine, workspace: Workspace, loop: Loop | None, plan: Plan, confirm: Confirm) -> None:
+    """Put the plan where it is watched, unless a person has edited it there."""
+    if not plan_declares(engine.forest, plan.artifact):
+        engine.hands.keep_input(plan.id, plan.text)
+        return
+    there = engine.hands.digest_of(plan.id, engine.forest.policy.root_type)
+    ours = {None, plan.digest, loop.artifact if loop is not None else None}
+    copy = f"{engine.forest.policy.artifacts_dir}/{plan.id}/{engine.forest.policy.root_type}.md"
+    if there not in ours and not confirm(f"{copy} was edited too, and would be replaced"):
+        hint = f"bring the two together, or let {plan.source} win with --yes"
+        raise PlanError(f"has changed, and so has its copy {copy}", where=plan.source, hint=hint)
+    if there != plan.digest:
+        engine.hands.publish_plan(plan.id, engine.forest.policy.root_type, plan.text)
+
+
+def _summary(engine: Engine, plan_id: str, known: bool, events: list[Event]) -> Enqueued:
+    """Say what the events of a request come to."""
+
+    def of(*kinds: type[LoopEvent]) -> tuple[str, ...]:
+        """List the loops that such events are about, each once."""
+        return tuple(dict.fromkeys(each.loop for each in events if isinstance(each, kinds)))
+
+    prefix = f"{engine.forest.policy.artifacts_dir}/{plan_id}/"
+    problems = engine.forest.shared.problems
+    return Enqueued(
+        plan_id,
+        known,
+        of(Declared, DeclaredAgain),
+        of(Settled),
+        of(InputChanged),
+        of(Undeclared),
+        tuple(text for place, text in sorted(problems.items()) if place.startswith(prefix)),
+    )

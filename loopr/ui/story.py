@@ -1,0 +1,180 @@
+"""From journalled events to sentences: the story so far.
+
+Knows a phrase for every event. Must never know what an event changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from loopr.ui.views import Row, instant
+
+
+def story(records: Iterable[Any]) -> list[Row]:
+    """Tell events as rows with a sentence each."""
+    return [
+        {
+            "seq": each.seq,
+            "at": instant(each.at),
+            "event": each.event,
+            "text": sentence(each.event, json.loads(each.data)),
+        }
+        for each in records
+    ]
+
+
+def event_row(record: Any) -> Row:
+    """Return one event as `loopr events --json` prints it."""
+    return {
+        "seq": record.seq,
+        "at": instant(record.at),
+        "event": record.event,
+        "loop": record.loop,
+        "actor": record.actor,
+        "data": json.loads(record.data),
+    }
+
+
+def sentence(event: str, data: Mapping[str, Any]) -> str:
+    """Tell one event in words."""
+    phrase = _PHRASES.get(event)
+    if phrase is None:
+        return event.replace("_", " ")
+    return phrase(data) if callable(phrase) else phrase.format_map(_Gaps(data))
+
+
+class _Gaps(dict[str, Any]):
+    """Fields of an event, with nothing where an older version had none."""
+
+    def __missing__(self, key: str) -> str:
+        """Leave a gap."""
+        return ""
+
+
+def _because(words: str) -> Callable[[Mapping[str, Any]], str]:
+    """Make a phrase that ends with the reason, if there is one."""
+
+    def phrase(data: Mapping[str, Any]) -> str:
+        reason = data.get("reason") or ""
+        head = words.format_map(_Gaps(data))
+        return f"{head}: {reason}" if reason else head
+
+    return phrase
+
+
+_PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
+    "declared": "declared by its parent's artifact",
+    "declared_again": "declared again, {to}",
+    "entry_changed": "its entry changed; nothing has to run again",
+    "input_changed": "its input changed: generation {generation} begins",
+    "outline_changed": "its declared children changed: its artifact is written again",
+    "undeclared": "no longer declared",
+    "deferred": "{change} waits until the landing is over",
+    "artifact_seen": "its artifact is on disk",
+    "artifact_gone": "its artifact is missing",
+    "artifact_accepted": "a person's artifact was accepted: complete",
+    "candidate_replaced": "a person replaced the candidate",
+    "settled": "complete by declaration",
+    "lease_granted": "attempt {attempt} granted to {holder} on lane {lane}",
+    "attempt_started": "attempt {attempt} started",
+    "usage_seen": "attempt {attempt} reported its use",
+    "lease_renewed": "lease renewed",
+    "lease_released": _because("attempt {attempt} given back"),
+    "lease_expired": _because("attempt {attempt} reclaimed"),
+    "work_ended": "attempt {attempt} ended well; it is judged",
+    "passed": "the check said yes",
+    "refused": _because("refused"),
+    "conflicted": _because("conflict while landing"),
+    "limited": _because("{failure}, free of cost"),
+    "broke": _because("{failure}: attempt {attempt} ended without a verdict"),
+    "set_aside": _because("parked, {failure}"),
+    "stopped": _because("attempt {attempt} told to stop"),
+    "attempt_gone": "attempt {attempt} has ended",
+    "landed": "landed as {commit}",
+    "approved": "approved",
+    "rejected": _because("rejected"),
+    "iteration_asked": _because("another iteration was asked for"),
+    "held": _because("paused by {by}"),
+    "lifted": "resumed by {by}",
+    "cancelled": _because("cancelled by {by}"),
+    "unparked": "reset by {by}",
+    "retried": "retried by {by}",
+    "renewed": "made anew by {by}: generation {generation}",
+    "plan_bound": "plan {plan} is bound to {source}",
+    "policy_loaded": "the policy was loaded",
+    "host_changed": _because("the machine was looked at"),
+    "engine_started": "engine {pid} on {host} started",
+    "engine_draining": "the engine drains, asked by {by}",
+    "engine_ended": "the engine ended in good order",
+    "clock_moved": "the clock moved by {by_ms} ms",
+    "round_cut": "a round was cut short by the pace",
+    "scope_held": _because("{scope} paused by {by}"),
+    "scope_lifted": "{scope} resumed by {by}",
+    "loops_dispatched": "next, asked by {by}",
+    "lane_rested": _because("lane {lane} rests"),
+    "lane_worked": "lane {lane} works again",
+    "lane_parked": _because("lane {lane} is parked"),
+    "lane_reset": "lane {lane} was reset by {by}",
+    "convoy_formed": "convoy @{name} was formed",
+    "convoy_landed": "convoy @{name} landed",
+    "problem_seen": "a problem at {place}: {text}",
+    "problem_gone": "the problem at {place} is gone",
+    "forgotten": "forgotten",
+}
+
+
+_ENDS: Mapping[str, str] = {
+    "lease_released": "released",
+    "lease_expired": "infra",
+    "refused": "refused",
+    "conflicted": "conflict",
+    "stopped": "stopped",
+    "landed": "ok",
+    "rejected": "rejected",
+    "artifact_accepted": "stopped",
+    "cancelled": "stopped",
+    "input_changed": "stopped",
+    "undeclared": "stopped",
+}
+
+
+def attempts(records: Iterable[Any]) -> list[Row]:
+    """Return the attempts of one loop from its story, oldest first."""
+    found: list[Row] = []
+    open_one: Row | None = None
+    iteration = 1
+    for each in records:
+        data = json.loads(each.data)
+        if each.event == "lease_granted":
+            open_one = _attempt(data["attempt"], iteration, each.at)
+            found.append(open_one)
+        elif open_one is not None and each.event == "attempt_started":
+            open_one["started_at"] = instant(each.at)
+        elif open_one is not None and each.event == "usage_seen":
+            tokens, micro_usd, ms = data["usage"]
+            usd = None if micro_usd is None else micro_usd / 1e6
+            open_one["usage"] = {"tokens": tokens, "usd": usd, "seconds": ms / 1000, "estimated": tokens is None}
+        elif open_one is not None and (each.event in _ENDS or "failure" in data):
+            open_one |= {"class": data.get("failure") or _ENDS[each.event], "ended_at": instant(each.at)}
+            open_one["outcome"] = sentence(each.event, data)
+            open_one = None
+        iteration = _next_iteration(each.event, data, iteration)
+    return found
+
+
+def _attempt(number: int, iteration: int, at: int) -> Row:
+    """Begin the row of an attempt."""
+    row: Row = dict.fromkeys(
+        ("attempt", "iteration", "outcome", "class", "started_at", "ended_at", "exit", "usage", "log")
+    )
+    return row | {"attempt": number, "iteration": iteration, "started_at": instant(at)}
+
+
+def _next_iteration(event: str, data: Mapping[str, Any], iteration: int) -> int:
+    """Count the iterations along."""
+    if event in ("retried", "renewed", "input_changed"):
+        return 1
+    goes_on = event in ("refused", "conflicted") and data.get("to") != "failed"
+    return iteration + 1 if goes_on or event == "iteration_asked" else iteration

@@ -1,0 +1,305 @@
+"""From the forest to plain rows: the one source for every surface.
+
+Each function returns the document of a verb (`formats.md` section 6) as plain JSON values, always with all its keys.
+Knows the forest and the words for it. Must never know a terminal, a protocol or a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from loopr.core.choose import choose
+from loopr.core.events import LeaseGranted
+from loopr.core.fairness import usage_of
+from loopr.core.forest import Forest
+from loopr.core.gates import closed_gates, first_closed
+from loopr.core.ledger import PROJECT, Sums
+from loopr.core.model import FINISHED, Gate, Lane, Loop, Status
+from loopr.core.policy import Budget
+from loopr.core.queue import queue_depth
+from loopr.core.ranking import score
+from loopr.core.scene import Scene
+
+Row = dict[str, Any]
+SCHEMA = 1
+
+
+def instant(at: int | None) -> str | None:
+    """Write an instant as RFC 3339 in UTC, None if it never was."""
+    if not at:
+        return None
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+
+
+def document(now: int, body: Row) -> Row:
+    """Head a document with its schema and its instant."""
+    return {"schema": SCHEMA, "generated_at": instant(now)} | body
+
+
+# --- one loop -----------------------------------------------------------------------------------------------------
+
+
+def loop_row(scene: Scene, loop: Loop, now: int) -> Row:
+    """Return the one shape that a loop has everywhere."""
+    below, policy = scene.tree.below[loop.id], scene.policy
+    live = loop.leased and loop.status not in FINISHED
+    parent = scene.loops[loop.parent] if loop.parent is not None else None
+    bound = scene.shared.plans.get(loop.id)
+    specs = policy.artifacts_dir
+    source = f"{specs}/{parent.id}/{parent.type}.md" if parent else (bound.source if bound else None)
+    return {
+        "id": loop.id,
+        "type": loop.type,
+        "title": loop.title,
+        "status": loop.status.value,
+        "done": scene.tree.done(loop.id),
+        "below": {key: getattr(below, key) for key in ("total", "complete", "running", "parked", "failed")},
+        "project": loop.project,
+        "parent": loop.parent,
+        "needs": list(loop.needs),
+        "depth": loop.depth,
+        "generation": loop.generation,
+        "iteration": loop.iteration,
+        "max_iterations": policy.type_of(loop.type).max_iterations,
+        "attempt": loop.attempt,
+        "failures": loop.failures,
+        "conflicts": loop.conflicts,
+        "score": score(policy, loop, now)._asdict(),
+        "gates": [gate_row(gate) for gate in closed_gates(scene, loop, now)],
+        "lease": _lease_row(loop),
+        "lane": loop.lane,
+        "branch": f"loopr/{loop.name}" if live else None,
+        "base_commit": loop.base_commit or None,
+        "worktree": f"worktrees/{loop.name}" if live else None,
+        "input": source,
+        "output": f"{specs}/{loop.id}/{loop.type}.md",
+        "usage": _usage_row(loop),
+        "created_at": instant(loop.created),
+        "started_at": instant(loop.lease.started_at) if loop.lease else None,
+        "updated_at": instant(loop.updated),
+        "reason": loop.reason or None,
+    }
+
+
+def gate_row(gate: Gate) -> Row:
+    """Return a closed gate as data."""
+    return {"gate": gate.gate, "reason": gate.reason, "until": instant(gate.until)}
+
+
+def _lease_row(loop: Loop) -> Row | None:
+    """Return the present lease."""
+    if loop.lease is None:
+        return None
+    return {"id": loop.lease_id, "holder": loop.lease.holder, "expires_at": instant(loop.lease.expires_at)}
+
+
+def _usage_row(loop: Loop) -> Row:
+    """Return what a loop has used, its live attempt included."""
+    spent, live = loop.spent, loop.live
+    return {
+        "tokens": spent.tokens + (live.tokens or 0),
+        "usd": (spent.usd + (live.micro_usd or 0)) / 1_000_000,
+        "seconds": (spent.ms + live.ms) / 1000,
+        "estimated": spent.estimated,
+    }
+
+
+# --- many loops ---------------------------------------------------------------------------------------------------
+
+
+def tree(forest: Forest, now: int, workspace: str, loops: Iterable[Loop] | None = None) -> Row:
+    """Return all loops, or some, flat and in tree order, with their counts."""
+    chosen = list(forest.tree.walk() if loops is None else loops)
+    return document(
+        now,
+        {
+            "workspace": workspace,
+            "loops": [loop_row(forest, loop, now) for loop in chosen],
+            "counts": counts(chosen),
+            "lanes": lanes(forest),
+        },
+    )
+
+
+def counts(loops: Iterable[Loop]) -> dict[str, int]:
+    """Count loops by status, in the order of a life."""
+    found = dict.fromkeys((each.value for each in Status), 0)
+    for loop in loops:
+        found[loop.status.value] += 1
+    return {name: n for name, n in found.items() if n}
+
+
+def lanes(forest: Forest) -> Row:
+    """Return the state of every lane that is named, used or was ever hit."""
+    names = {*forest.policy.lanes, *forest.shared.lanes}
+    for each in forest.policy.types.values():
+        names.update(each.lanes)
+    return {name: _lane_row(forest, name, forest.shared.lane(name)) for name in sorted(names)}
+
+
+def _lane_row(forest: Forest, name: str, lane: Lane) -> Row:
+    """Return one lane."""
+    return {
+        "max_concurrent": forest.policy.lane(name).max_concurrent,
+        "occupied": forest.occupancy.by_lane.get(name, 0),
+        "hits": lane.hits,
+        "rest_until": instant(lane.rest_until),
+        "ramp": lane.ramp,
+        "parked": lane.parked or None,
+        "reason": lane.reason or None,
+    }
+
+
+def status(forest: Forest, now: int, engine: Mapping[str, Any] | None) -> Row:
+    """Return what the workspace as a whole is doing."""
+    policy, hold = forest.policy, forest.shared.holds.get("workspace")
+    depth = queue_depth(forest, now)
+    soft, hard = policy.queue_limits()
+    occupied = forest.occupancy
+    return document(
+        now,
+        {
+            "engine": _engine_row(forest, engine),
+            "paused": {"by": hold.by, "at": instant(hold.at), "reason": hold.reason} if hold else None,
+            "capacity": {
+                "max_loops": policy.max_loops,
+                "occupied": occupied.total,
+                "free": None if policy.unbounded else max(0, policy.max_loops - occupied.total),
+                "per_type": {
+                    name: {"limit": policy.per_type.get(name), "occupied": occupied.by_type.get(name, 0)}
+                    for name in policy.types
+                },
+                "max_api_calls": policy.max_api_calls,
+                "api_calls": occupied.api_calls,
+            },
+            "counts": counts(forest.tree.walk()),
+            "queue": {"depth": sum(depth.values()), "by_type": depth, "soft_limit": soft, "hard_limit": hard},
+            "lanes": lanes(forest),
+            "projects": projects(forest, now),
+            "problems": problems(forest),
+            "warnings": warnings(forest, sum(depth.values())),
+        },
+    )
+
+
+def _engine_row(forest: Forest, engine: Mapping[str, Any] | None) -> Row:
+    """Return who serves the workspace."""
+    live = engine if engine is not None and engine.get("kind") == "engine" else None
+    return {
+        "running": live is not None,
+        "pid": live["pid"] if live else None,
+        "host": live["host"] if live else None,
+        "since": instant(live["since"]) if live else None,
+        "draining": forest.shared.engine.draining,
+    }
+
+
+def projects(forest: Forest, now: int) -> Row:
+    """Return how the slots are shared, and what each project has used."""
+    names = list(dict.fromkeys((*forest.policy.projects, *(each.project for each in forest.loops.values()))))
+    usage = {name: usage_of(forest, name, names, now) for name in names}
+    weight = {name: forest.policy.project(name).weight for name in names}
+    all_usage, all_weight = sum(usage.values()), sum(weight.values())
+    return {
+        name: {
+            "weight": float(weight[name]),
+            "usage": usage[name] / 1000,
+            "share": usage[name] / all_usage if all_usage else 0.0,
+            "target": float(weight[name] / all_weight),
+            "occupied": forest.occupancy.by_project.get(name, 0),
+            "budget": budget_row(forest.policy.project(name).budget, forest.ledger.used((PROJECT, name), now)),
+        }
+        for name in names
+    }
+
+
+def budget_row(budget: Budget, used: Sums) -> Row:
+    """Return the limits of a payer beside what it has used."""
+    return {
+        "tokens": {"limit": budget.tokens, "used": used.cost / 1000},
+        "usd": {"limit": None if budget.micro_usd is None else budget.micro_usd / 1e6, "used": used.usd / 1e6},
+        "secs": {"limit": budget.secs, "used": used.ms / 1000},
+    }
+
+
+def problems(forest: Forest) -> list[Row]:
+    """List what needs a person's eye: bad files, loops set aside, and landed work that nobody declares any more."""
+    found = [{"place": place, "text": text, "loop": None} for place, text in sorted(forest.shared.problems.items())]
+    for status in (Status.PARKED, Status.FAILED):
+        for loop_id in sorted(forest.tree.by_status[status]):
+            loop = forest.loops[loop_id]
+            found.append(
+                {"place": f"{loop_id} ({status})", "text": loop.reason or "no reason was given", "loop": loop_id}
+            )
+    for loop_id in sorted(forest.tree.by_status[Status.INVALIDATED]):
+        loop = forest.loops[loop_id]
+        if loop.landed:
+            text = f"its work has landed and is no longer declared: `git revert {loop.landed}`"
+            found.append({"place": loop_id, "text": text, "loop": loop_id})
+    return found
+
+
+def warnings(forest: Forest, depth: int) -> list[str]:
+    """List what a person may want to know."""
+    soft, _ = forest.policy.queue_limits()
+    found = []
+    if soft is not None and depth > soft:
+        found.append(f"queue delayed; respecting caps ({depth} waiting, the soft limit is {soft})")
+    return found
+
+
+# --- what would happen, and why -----------------------------------------------------------------------------------
+
+
+def next_round(forest: Forest, now: int) -> Row:
+    """Return the next round as it would be decided, and why every other pending loop is not in it.
+
+    Changes the forest, which must be the caller's own.
+    """
+    at = max(now, forest.shared.paced_until())
+    grants: list[Row] = []
+    for event in choose(forest, at):
+        if isinstance(event, LeaseGranted):
+            grants.append(_grant_row(forest, event, at))
+        forest.apply(event, at)
+    held = []
+    for loop in forest.tree.walk():
+        if loop.status is Status.PENDING:
+            gate = first_closed(forest, loop, at)
+            if gate is not None:
+                held.append({"id": loop.id} | gate_row(gate))
+    return document(now, {"at": instant(at), "grants": grants, "held": held})
+
+
+def _grant_row(forest: Forest, event: LeaseGranted, at: int) -> Row:
+    """Return one grant as it would be."""
+    loop = forest.loops[event.loop]
+    return {
+        "id": loop.id,
+        "lease": f"{loop.id}#{event.attempt}",
+        "project": loop.project,
+        "score": score(forest.policy, loop, at)._asdict(),
+    }
+
+
+def why(forest: Forest, loop: Loop, now: int, story: list[Row]) -> Row:
+    """Return every closed gate of a loop, its score with its parts, and its story so far."""
+    gates = list(closed_gates(forest, loop, now))
+    return document(
+        now,
+        {
+            "id": loop.id,
+            "runnable": not gates,
+            "gates": [gate_row(gate) for gate in gates],
+            "score": score(forest.policy, loop, now)._asdict(),
+            "story": story,
+        },
+    )
+
+
+def show(forest: Forest, loop: Loop, now: int, attempts: list[Row]) -> Row:
+    """Return one loop with its attempts and its children."""
+    children = [loop_row(forest, forest.loops[each], now) for each in forest.tree.children(loop.id)]
+    return document(now, {"loop": loop_row(forest, loop, now), "attempts": attempts, "children": children})

@@ -1,0 +1,217 @@
+"""The engine lock: whoever holds it, and nobody else, touches the workspace.
+
+It is a `flock` on a file that is never deleted. It dies with its owner, so that nobody ever clears it by hand; what
+stands in the file is there for the message only. A holder is an `engine`, or a command that needs one `turn` of it.
+
+Knows processes and one file. Must never know the journal, loops, or what the holder does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypedDict
+
+from loopr.errors import EngineHeld, SettingsError
+
+Kind = Literal["engine", "turn"]
+
+WAIT_TURN_SECS = 60.0
+TICK_SECS = 0.02
+BODY_SECS = 0.5  # how long a new holder may take until it has written who it is
+BODY_BYTES = 4096
+
+
+class Holder(TypedDict):
+    """Who holds the lock, as it says itself; `since` is in milliseconds UTC, `start_time` in ticks of the kernel."""
+
+    kind: Kind
+    pid: int
+    host: str
+    boot_id: str
+    start_time: int
+    since: int
+
+
+class EngineLock:
+    """The lock while it is held; `acquire` is the way to get one, a `with` block the way to give it back."""
+
+    def __init__(self, descriptor: int, kind: Kind) -> None:
+        """Take over a descriptor whose lock is held."""
+        self.kind = kind
+        self._descriptor = descriptor
+
+    @classmethod
+    def acquire(cls, path: Path, kind: Kind, wait_turn_secs: float = WAIT_TURN_SECS) -> Self:
+        """Take the lock; wait for a turn to end; `EngineHeld` where an engine holds it, or a turn for too long."""
+        descriptor = _opened(path, os.O_RDWR | os.O_CREAT)
+        try:
+            _wait_for(descriptor, path, wait_turn_secs)
+            _write_body(descriptor, kind)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(descriptor, kind)
+
+    def release(self) -> None:
+        """Give the lock back; once is enough."""
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a forked copy of the descriptor must not keep it
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        """Return the lock itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Give the lock back."""
+        self.release()
+
+
+def holder(path: Path) -> Holder | None:
+    """Tell who holds the lock, None if nobody does; takes nothing and changes nothing."""
+    if not path.exists():
+        return None
+    descriptor = _opened(path, os.O_RDONLY)
+    try:
+        return _holder_of(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path, flags: int) -> int:
+    """Open the file so that no command we start inherits it."""
+    try:
+        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def _wait_for(descriptor: int, path: Path, wait_turn_secs: float) -> None:
+    """Return with the lock held, or raise who is in the way."""
+    deadline = time.monotonic() + wait_turn_secs
+    while not _try_lock(descriptor, fcntl.LOCK_EX, path):
+        found = _holder_of(descriptor, path)
+        # None: someone only looked who holds it, which takes microseconds
+        if found and (found["kind"] == "engine" or time.monotonic() >= deadline):
+            raise _held(found, wait_turn_secs)
+        time.sleep(TICK_SECS)
+
+
+def _try_lock(descriptor: int, operation: int, path: Path) -> bool:
+    """Try to lock without waiting."""
+    try:
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise _refused(path, error) from error
+    return True
+
+
+def _holder_of(descriptor: int, path: Path) -> Holder | None:
+    """Tell who holds the lock: a shared one is refused only where there is a real holder, so that a body may be old.
+
+    A holder that died left its body, and a new one holds the lock before it has written its own: until the body can
+    be that of the holder, or is long due, it is read again.
+    """
+    deadline = time.monotonic() + BODY_SECS
+    while not _try_lock(descriptor, fcntl.LOCK_SH, path):
+        found = _body(descriptor)
+        if found and (_may_live(found) or time.monotonic() >= deadline):
+            return found
+        if time.monotonic() >= deadline:
+            return Holder(kind="turn", pid=0, host="", boot_id="", start_time=0, since=0)
+        time.sleep(TICK_SECS)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return None
+
+
+def _body(descriptor: int) -> Holder | None:
+    """Read what the holder says of itself, None if it is not all there."""
+    try:
+        said = json.loads(os.pread(descriptor, BODY_BYTES, 0))
+        return Holder(
+            kind="engine" if said["kind"] == "engine" else "turn",
+            pid=int(said["pid"]),
+            host=str(said["host"]),
+            boot_id=str(said["boot_id"]),
+            start_time=int(said["start_time"]),
+            since=int(said["since"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_body(descriptor: int, kind: Kind) -> None:
+    """Say who holds the lock, for the message only: a full disk is no reason not to hold it."""
+    body = Holder(
+        kind=kind,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        boot_id=_boot_id(),
+        start_time=_start_time(os.getpid()),
+        since=time.time_ns() // 1_000_000,
+    )
+    text = json.dumps(body).encode() + b"\n"
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text, 0)
+
+
+def _may_live(found: Holder) -> bool:
+    """Tell whether the process in the body may still be there; of another host we know nothing."""
+    if found["host"] != socket.gethostname():
+        return True
+    return found["boot_id"] == _boot_id() and found["start_time"] == _start_time(found["pid"])
+
+
+def _boot_id() -> str:
+    """Return what tells one start of this machine from the next, empty where the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _start_time(pid: int) -> int:
+    """Return when a process started, in ticks since boot; 0 where it is gone or the system does not say."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def _held(found: Holder, waited_secs: float) -> EngineHeld:
+    """Name the holder, and what to do about it."""
+    since = datetime.fromtimestamp(found["since"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    who = f"pid {found['pid']} on {found['host']}, since {since}" if found["pid"] else "it has not said who it is"
+    if found["kind"] == "engine":
+        return EngineHeld(
+            f"an engine runs in this workspace already: {who}",
+            hint="`loopr status` shows what it does, `loopr stop` ends it",
+        )
+    return EngineHeld(
+        f"another command has kept the workspace busy for {waited_secs:g} s: {who}",
+        hint="try again, or end that process if it hangs",
+    )
+
+
+def _refused(path: Path, error: OSError) -> SettingsError:
+    """Say why the file cannot be locked."""
+    return SettingsError(
+        f"the engine lock cannot be used: {error.strerror}",
+        where=str(path),
+        hint="loopr needs a local file system that it may write to, with locks that work",
+    )

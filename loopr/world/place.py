@@ -1,0 +1,167 @@
+"""Where a workspace is: its root, the repository around it, and the folder that remembers its state.
+
+Reads a few small files of git's by hand, because the verbs that only show must not wait for git. Must never know what
+is in the workspace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr.errors import SettingsError
+
+SETTINGS_FILE = "loopr.yml"
+_STATE_ROOT = "workspace"
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A workspace on disk; `repository` is None where there is no git."""
+
+    root: Path
+    state: Path
+    repository: Path | None
+
+    @property
+    def journal(self) -> Path:
+        """The one file that remembers everything."""
+        return self.state / "loopr.db"
+
+    @property
+    def lock(self) -> Path:
+        """The engine's lock."""
+        return self.state / "engine.lock"
+
+
+def find_place(start: Path) -> Place:
+    """Find the workspace that a folder belongs to: upwards to loopr.yml or specs/, else the top of the repository."""
+    start = start.resolve()
+    if not start.is_dir():
+        raise SettingsError(f"{start} is not a folder", hint="name one with -C")
+    top = _upwards(start, _is_repository)
+    common = common_git_dir(top) if top is not None else None
+    state = common / "loopr" if common is not None else None
+    known = _remembered(state) if state is not None else None
+    found = _upwards(start, _is_workspace, until=top)
+    if known is not None and (found is None or _foreign_checkout(known, top)):
+        found = known
+    root = found or top or start
+    if known is not None and root != known:
+        hint = "one repository has one workspace: go there, or move its loopr.yml and specs/ here"
+        raise SettingsError(f"this repository's workspace is {known}, not {root}", hint=hint)
+    return Place(root, state or root / ".loopr", top)
+
+
+def _upwards(start: Path, wanted: Callable[[Path], bool], until: Path | None = None) -> Path | None:
+    """Return the nearest folder, from `start` upwards to `until`, that is wanted."""
+    for folder in (start, *start.parents):
+        if wanted(folder):
+            return folder
+        if folder == until:
+            return None
+    return None
+
+
+def _is_workspace(folder: Path) -> bool:
+    """Say whether a folder looks like a workspace."""
+    return (folder / SETTINGS_FILE).is_file() or (folder / "specs").is_dir()
+
+
+def _is_repository(folder: Path) -> bool:
+    """Say whether a folder is the top of a checkout, or a bare repository."""
+    if (folder / ".git").exists():
+        return True
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+
+
+def _foreign_checkout(known: Path, top: Path | None) -> bool:
+    """Say whether we stand in another checkout of the repository than the one with the workspace."""
+    return top is not None and top != known and top not in known.parents
+
+
+def own_git_dir(top: Path) -> Path:
+    """Return the git directory of one checkout, or the bare repository itself."""
+    dot_git = top / ".git"
+    if dot_git.is_dir():
+        return dot_git
+    return _pointer(dot_git, "gitdir:") if dot_git.exists() else top
+
+
+def common_git_dir(top: Path) -> Path:
+    """Return the git directory that all worktrees of a checkout share."""
+    own = own_git_dir(top)
+    common = own / "commondir"
+    return (own / common.read_text().strip()).resolve() if common.is_file() else own
+
+
+def _pointer(file: Path, key: str) -> Path:
+    """Follow a file of the form `gitdir: PATH`."""
+    text = file.read_text(errors="surrogateescape").strip()
+    if not text.startswith(key):
+        raise SettingsError(f"{file} does not say where the repository is", hint="`git worktree repair` may mend it")
+    return (file.parent / text.removeprefix(key).strip()).resolve()
+
+
+def _remembered(state: Path) -> Path | None:
+    """Return the workspace that a state folder belongs to, if it still exists."""
+    file = state / _STATE_ROOT
+    try:
+        text = file.read_bytes()
+    except OSError:
+        return None
+    root = (state / os.fsdecode(text)).resolve()
+    return root if root.is_dir() else None
+
+
+def remember_place(place: Place) -> None:
+    """Write down, relative to the state folder, which workspace it belongs to; a moved repository keeps its state."""
+    place.state.mkdir(parents=True, exist_ok=True)
+    file = place.state / _STATE_ROOT
+    text = os.fsencode(os.path.relpath(place.root, place.state))
+    if file.exists() and file.read_bytes() == text:
+        return
+    fresh = file.with_suffix(".new")
+    fresh.write_bytes(text)
+    fresh.replace(file)
+
+
+class Head(NamedTuple):
+    """A branch and the commit it points to; no branch where HEAD is detached, no commit where it is unborn."""
+
+    branch: str
+    commit: str
+
+
+def head_of(top: Path, branch: str | None = None) -> Head:
+    """Return what is checked out at the top of a checkout, or where a named branch stands."""
+    common = common_git_dir(top)
+    name = f"ref: refs/heads/{branch}" if branch else _read(own_git_dir(top) / "HEAD")
+    if _COMMIT.fullmatch(name):
+        return Head("", name)
+    ref = name.removeprefix("ref:").strip()
+    loose = _read(common / ref)
+    commit = loose if _COMMIT.fullmatch(loose) else _packed(common, ref)
+    return Head(ref.removeprefix("refs/heads/"), commit)
+
+
+def _read(file: Path) -> str:
+    """Read a small file, nothing if it is not there."""
+    try:
+        return file.read_text(errors="surrogateescape").strip()
+    except OSError:
+        return ""
+
+
+def _packed(common: Path, ref: str) -> str:
+    """Look a ref up among the packed ones."""
+    for line in _read(common / "packed-refs").splitlines():
+        commit, _, name = line.partition(" ")
+        if name == ref and _COMMIT.fullmatch(commit):
+            return commit
+    return ""

@@ -1,0 +1,246 @@
+"""Merged values -> the typed settings and the policy that decisions see.
+
+Knows the names of the keys and their units: milliseconds, micro-dollars, bytes and exact fractions come out. Must never
+know a file or a rule of core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+from loopr.core.policy import (
+    DEFAULT_LANE,
+    DEFAULT_MAX_ITERATIONS,
+    Budget,
+    LanePolicy,
+    Policy,
+    Priority,
+    ProjectPolicy,
+    Retry,
+    TypePolicy,
+)
+from loopr.world.settings.ladder import in_order
+from loopr.world.settings.layers import Story
+from loopr.world.settings.parts import (
+    Artifacts,
+    Environment,
+    Escalation,
+    Git,
+    Land,
+    LaneSettings,
+    Logs,
+    ProjectSettings,
+    Serve,
+    Settings,
+    Timeouts,
+    TypeSettings,
+    Worktrees,
+)
+
+Values = Mapping[str, Any]
+
+GIB = 1024**3
+MIB = 1024**2
+
+
+def build(values: Values, story: Story) -> Settings:
+    """Build the typed settings from sound merged values, and what the layers said."""
+    names = in_order(values["types"])
+    timeouts = _timeouts(values["timeouts"])
+    hooks = {name: each for name, each in values["hooks"].items() if each is not None}
+    return Settings(
+        values=values,
+        story=story,
+        policy=_policy(values, names),
+        types=MappingProxyType({name: _type_settings(name, values, timeouts) for name in names}),
+        lanes=MappingProxyType({name: _lane_settings(name, each) for name, each in _lanes(values)}),
+        projects=MappingProxyType({name: _project_settings(name, each) for name, each in values["projects"].items()}),
+        artifacts=_artifacts(values["artifacts"]),
+        worktrees=_worktrees(values["worktrees"]),
+        git=Git(values["git"]["base"], values["git"]["branch_prefix"]),
+        land=Land(values["land"]["mode"], values["land"]["history"], values["land"]["check"]),
+        timeouts=timeouts,
+        logs=Logs(values["logs"]["keep_days"], scaled(values["logs"]["max_mb_per_attempt"], MIB)),
+        serve=Serve(values["serve"]["host"], values["serve"]["port"]),
+        hooks=MappingProxyType(hooks),
+        notify=values["notify"],
+        executor=values["executor"]["kind"],
+        max_file_bytes=scaled(values["commit"]["max_file_mb"], MIB),
+    )
+
+
+def scaled(value: float, unit: int) -> int:
+    """Return a number in a smaller whole unit, half up."""
+    return value * unit if isinstance(value, int) else int(exact(value) * unit + Fraction(1, 2))
+
+
+def exact(value: float) -> Fraction:
+    """Return the fraction that was written, not its nearest binary one."""
+    return Fraction(str(value))
+
+
+def _ms(secs: float) -> int:
+    """Return whole milliseconds."""
+    return scaled(secs, 1000)
+
+
+def _policy(values: Values, names: list[str]) -> Policy:
+    """Build what decisions see."""
+    scheduler, concurrency, queue = (values[each] for each in ("scheduler", "concurrency", "queue"))
+    share = values["fair_share"]
+    lanes = {name: _lane_policy(each) for name, each in _lanes(values)}
+    return Policy(
+        types={name: _type_policy(name, values) for name in names},
+        priority=_priority(scheduler["priority"], names),
+        retry=_retry(values["retry"]),
+        max_loops=concurrency["max_loops"],
+        max_api_calls=concurrency["max_api_calls"],
+        per_type={name: limit for name in names if (limit := concurrency["per_type"].get(name)) is not None},
+        starvation_ms=_ms(scheduler["starvation_secs"]),
+        poll_interval_ms=_ms(scheduler["poll_interval_secs"]),
+        batch_size=values["dispatch"]["batch_size"],
+        spawn_delay_ms=_ms(values["dispatch"]["spawn_delay_secs"]),
+        soft_limit=queue["soft_limit"],
+        hard_limit=queue["hard_limit"],
+        lease_ttl_ms=_ms(values["lease"]["ttl_secs"]),
+        ramp=values["lanes"]["ramp"],
+        lanes={name: each for name, each in lanes.items() if name != DEFAULT_LANE or each != LanePolicy()},
+        projects={name: _project_policy(each) for name, each in values["projects"].items()},
+        window_ms=scaled(share["window_hours"], 3_600_000),
+        tokens_per_second=exact(share["tokens_per_second"]),
+        budget=_budget(values["budget"]),
+        loops_per_plan=values["limits"]["loops_per_plan"],
+        max_load=None if scheduler["max_load"] is None else exact(scheduler["max_load"]),
+        min_free_bytes=scaled(values["worktrees"]["min_free_gb"], GIB),
+    )
+
+
+def _type_policy(name: str, values: Values) -> TypePolicy:
+    """Build what decisions see of one type."""
+    each = values["types"][name]
+    return TypePolicy(
+        name=name,
+        child=each["child"],
+        has_command=each["run"] is not None or each["agent"] is not None,
+        judged=each["check"] is not None,
+        reviewed=each["review"] is not None,
+        approve=each["approve"],
+        parallel=each["parallel"],
+        lanes=tuple(each["lane"] or (DEFAULT_LANE,)),
+        max_iterations=_max_iterations(name, values),
+        budget=_budget(each["budget"]),
+        trust_outline=each["trust_outline"],
+    )
+
+
+def _max_iterations(name: str, values: Values) -> int:
+    """Return a type's own number, else that of the retry block, else 100."""
+    own: int | None = values["types"][name]["max_iterations"]
+    shared: int = values["retry"]["max_iterations"].get(name, DEFAULT_MAX_ITERATIONS)
+    return shared if own is None else own
+
+
+def _priority(values: Values, names: list[str]) -> Priority:
+    """Build the terms of the score."""
+    terms = {key: values[key] for key in Priority.__dataclass_fields__ if key != "base"}
+    return Priority(base={name: values[name] for name in names}, **terms)
+
+
+def _retry(values: Values) -> Retry:
+    """Build how often and how soon a loop may fail."""
+    return Retry(
+        base_ms=_ms(values["base_secs"]),
+        factor=exact(values["factor"]),
+        cap_ms=_ms(values["cap_secs"]),
+        jitter=exact(values["jitter"]),
+        max_attempts=values["max_attempts"],
+        max_launch_failures=values["max_launch_failures"],
+        max_conflicts=values["max_conflicts"],
+        no_progress=values["no_progress"],
+    )
+
+
+def _budget(values: Values) -> Budget:
+    """Build a budget, its money in millionths of a dollar."""
+    return Budget(values["tokens"], _micro_usd(values["usd"]), values["secs"])
+
+
+def _micro_usd(usd: float | None) -> int | None:
+    """Return money in whole micro-dollars."""
+    return None if usd is None else scaled(usd, 1_000_000)
+
+
+def _lanes(values: Values) -> list[tuple[str, Any]]:
+    """Return the lanes, without the switch that lives beside them."""
+    return [(name, each) for name, each in values["lanes"].items() if name != "ramp"]
+
+
+def _lane_policy(values: Values) -> LanePolicy:
+    """Build what decisions see of a lane."""
+    return LanePolicy(values["max_concurrent"], _micro_usd(values["usd_per_mtok"]))
+
+
+def _lane_settings(name: str, values: Values) -> LaneSettings:
+    """Build what the world needs of a lane."""
+    slow_above = values["slow_above"]
+    return LaneSettings(name, _environment(values["env"]), None if slow_above is None else exact(slow_above))
+
+
+def _project_policy(values: Values) -> ProjectPolicy:
+    """Build what decisions see of a project."""
+    return ProjectPolicy(exact(values["weight"]), values["max_concurrent"], _budget(values["budget"]))
+
+
+def _type_settings(name: str, values: Values, shared: Timeouts) -> TypeSettings:
+    """Build what the world needs of a type."""
+    each = values["types"][name]
+    same = ("child", "run", "agent", "check", "review", "review_passes", "approve", "parallel", "worktree", "wrap",
+            "protect", "protect_added", "trust_outline")  # fmt: skip
+    steps = {failure: Escalation(step["after"], step["agent"]) for failure, step in each["escalate"].items()}
+    return TypeSettings(
+        name=name,
+        **{key: each[key] for key in same},
+        lanes=tuple(each["lane"] or (DEFAULT_LANE,)),
+        max_iterations=_max_iterations(name, values),
+        env=_environment(each["env"]),
+        escalate=MappingProxyType(steps),
+        timeouts=_timeouts(each["timeouts"], shared),
+        budget=_budget(each["budget"]),
+        resources=MappingProxyType(dict(each["resources"])),
+    )
+
+
+def _environment(values: Values) -> Environment:
+    """Build what is changed in an environment."""
+    chosen = {name: each for name, each in values["set"].items() if each is not None}
+    return Environment(MappingProxyType(chosen), values["unset"])
+
+
+def _timeouts(values: Values, shared: Timeouts | None = None) -> Timeouts:
+    """Build timeouts; what is left out comes from `shared`."""
+    chosen = {key.replace("_secs", "_ms"): _ms(each) for key, each in values.items() if each is not None}
+    return shared._replace(**chosen) if shared else Timeouts(**chosen)
+
+
+def _artifacts(values: Values) -> Artifacts:
+    """Build where the tree of files is."""
+    return Artifacts(_folder(values["dir"]), values["settle_ms"], values["stamp"])
+
+
+def _project_settings(name: str, values: Values) -> ProjectSettings:
+    """Build what the world needs of a project."""
+    return ProjectSettings(name, values["repo"])
+
+
+def _worktrees(values: Values) -> Worktrees:
+    """Build how worktrees are kept."""
+    return Worktrees(_folder(values["dir"]), values["pool"], values["include"], values["setup"])
+
+
+def _folder(path: str) -> str:
+    """Write a folder in one way, without ./ in front or / behind."""
+    return str(PurePosixPath(path))

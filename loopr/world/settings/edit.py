@@ -1,0 +1,127 @@
+"""`set KEY VALUE`: a settings file is edited in place, and nothing but that key changes.
+
+Writers take turns through a lock on the folder, which leaves no file behind. Knows file locks and renames. Must never
+know how YAML is written, nor what a value means.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loopr.errors import SettingsError, WorldError
+from loopr.world.settings.check import check
+from loopr.world.settings.layers import FILE, LOCAL_FILE, at_path, gather
+from loopr.world.settings.parts import Settings
+from loopr.world.settings.reading import Node, decode, plain, read_file
+from loopr.world.settings.settings import refusal, settle
+from loopr.world.settings.splice import spliced
+
+_MARK = b"\xef\xbb\xbf"
+
+
+def set_key(
+    path: Path, key: str, value: str, *, environ: Mapping[str, str] | None = None, home: Path | None = None
+) -> tuple[Any, Any]:
+    """Set one key in a settings file and return its old and new value; what would be wrong is refused, the file kept.
+
+    The other layers of the workspace count as well: what is right only together with them is right.
+    """
+    new_value = _checked(key, value)
+    target = path.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _turn(target.parent):
+            old = target.read_bytes() if target.exists() else b""
+            root = _root(old, path.name)
+            new = _edited(old, root, path.name, key, value)
+            settings = _settle(path, new, environ or {}, home)
+            if new != old:
+                _replace(target, new)
+    except OSError as error:
+        raise WorldError(f"{path.name} cannot be written: {error.strerror}") from error
+    said = _said(root, key)
+    return (settings.default(key) if said is None else plain(said)), new_value
+
+
+def _checked(key: str, value: str) -> Any:
+    """Return what the value means, or refuse it by itself."""
+    layer, faults = at_path(key, value, "")
+    if layer is not None:
+        faults = check(layer)[1]
+    if layer is None or faults:
+        raise refusal(faults)
+    said = _said(layer, key)
+    return plain(said) if said else None
+
+
+def _root(raw: bytes, label: str) -> Node:
+    """Read the file as it is; one that cannot be read cannot be edited."""
+    root, faults = read_file(raw, label)
+    if root is None or faults:
+        raise refusal(faults)
+    return root
+
+
+def _said(root: Node, key: str) -> Node | None:
+    """Return what one layer says of a key."""
+    node: Node | None = root
+    for part in key.split("."):
+        node = node.value.get(part) if node and isinstance(node.value, dict) else None
+    return node
+
+
+def _edited(raw: bytes, root: Node, label: str, key: str, value: str) -> bytes:
+    """Return the bytes of the file with one key changed."""
+    text = spliced(decode(raw), root, key, value)
+    if text is None:
+        where = said.where if (said := _said(root, key)) else label
+        raise SettingsError(f"{key}: cannot be changed in place", where=where, hint="edit the file by hand")
+    return (_MARK if raw.startswith(_MARK) else b"") + text.encode()
+
+
+def _settle(path: Path, raw: bytes, environ: Mapping[str, str], home: Path | None) -> Settings:
+    """Return the settings as they would be."""
+    if path.name in (FILE, LOCAL_FILE):
+        return settle(gather(path.parent, environ, home, (), {path: raw}))
+    return settle([read_file(raw, path.name)])
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Wait for a turn to write in a folder; the lock dies with its owner."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(target: Path, raw: bytes) -> None:
+    """Put new bytes in the place of a file, all or nothing, with the owner and mode of the old one."""
+    fresh = target.with_name(f".{target.name}.new")
+    fresh.unlink(missing_ok=True)  # only a writer that was killed within its turn leaves one
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if target.exists():
+                _take_after(file.fileno(), target.stat())
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _take_after(descriptor: int, old: os.stat_result) -> None:
+    """Give a new file the owner and mode of the old one."""
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, old.st_mode & 0o7777)

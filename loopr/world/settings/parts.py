@@ -1,0 +1,191 @@
+"""The settings as one frozen value, and the parts that world modules are given, with units in their names.
+
+Knows what each part is called, and which layer said what. Must never know a rule of core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from loopr.core.policy import Budget, Policy
+from loopr.errors import UserError
+from loopr.world.settings.check import misspelt
+from loopr.world.settings.keys import Command
+from loopr.world.settings.ladder import unsaid
+from loopr.world.settings.layers import Story, merge
+from loopr.world.settings.reading import Node
+from loopr.world.settings.schema import SCHEMA, find
+
+BUILT_IN = "built in"
+
+
+class Artifacts(NamedTuple):
+    """The tree as files."""
+
+    dir: str
+    settle_ms: int
+    stamp: bool
+
+
+class Worktrees(NamedTuple):
+    """How worktrees are kept; `policy.min_free_bytes` says when there is too little disk."""
+
+    dir: str
+    pool: int
+    include: str | None
+    setup: Command | None
+
+
+class Git(NamedTuple):
+    """Names in git; no base is the branch that is checked out."""
+
+    base: str | None
+    branch_prefix: str
+
+
+class Land(NamedTuple):
+    """How a plan's work comes home."""
+
+    mode: str
+    history: str
+    check: Command | None
+
+
+class Timeouts(NamedTuple):
+    """When an attempt has taken too long."""
+
+    wall_ms: int
+    idle_ms: int
+    first_byte_ms: int
+    check_ms: int
+    grace_ms: int
+
+
+class Environment(NamedTuple):
+    """What is changed in the environment of a command."""
+
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+
+
+class Escalation(NamedTuple):
+    """The agent that takes over after so many failures of a class."""
+
+    after: int
+    agent: str
+
+
+class TypeSettings(NamedTuple):
+    """One type of the ladder, as the world needs it; timeouts and iterations are the ones in force."""
+
+    name: str
+    child: str | None
+    run: Command | None
+    agent: str | None
+    check: Command | None
+    review: Command | None
+    review_passes: int
+    max_iterations: int
+    approve: bool
+    parallel: bool
+    worktree: bool
+    lanes: tuple[str, ...]
+    env: Environment
+    wrap: tuple[str, ...] | None
+    escalate: Mapping[str, Escalation]
+    timeouts: Timeouts
+    budget: Budget
+    protect: tuple[str, ...]
+    protect_added: str
+    trust_outline: bool
+    resources: Mapping[str, float]
+
+
+class LaneSettings(NamedTuple):
+    """One provider account, as the world needs it."""
+
+    name: str
+    env: Environment
+    slow_above: Fraction | None
+
+
+class ProjectSettings(NamedTuple):
+    """One payer and its repository."""
+
+    name: str
+    repo: str
+
+
+class Logs(NamedTuple):
+    """What is kept of attempts."""
+
+    keep_days: float
+    max_bytes_per_attempt: int
+
+
+class Serve(NamedTuple):
+    """Where the web page listens."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that was set or left at its default: the policy for decisions, the rest for the world."""
+
+    values: Mapping[str, Any]
+    story: Story
+    policy: Policy
+    types: Mapping[str, TypeSettings]
+    lanes: Mapping[str, LaneSettings]
+    projects: Mapping[str, ProjectSettings]
+    artifacts: Artifacts
+    worktrees: Worktrees
+    git: Git
+    land: Land
+    timeouts: Timeouts
+    logs: Logs
+    serve: Serve
+    hooks: Mapping[str, Command]
+    notify: tuple[str, ...]
+    executor: str
+    max_file_bytes: int
+
+    def value(self, key: str) -> Any:
+        """Return the merged value of a dotted key, or raise with the nearest known one."""
+        return _at(self.values, key)
+
+    def origin(self, key: str) -> str:
+        """Say which layer the value of a key came from, as `loopr.yml:12:5`, a variable, `--set` or `built in`."""
+        _at(self.values, key)
+        said = self.story.get(key)
+        return said[-1].where if said else BUILT_IN
+
+    def shadowed(self, key: str) -> Sequence[Node]:
+        """Return what earlier layers said of a key, latest first."""
+        return self.story.get(key, [])[-2::-1]
+
+    def default(self, key: str) -> Any:
+        """Return what a key would be if no layer said anything of it."""
+        if not self.story.get(key):
+            return _at(self.values, key)
+        known = find(key)
+        try:
+            return _at(merge(SCHEMA, (), unsaid(()), "", {}), key)
+        except UserError:
+            return known.default if known else None
+
+
+def _at(values: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a dotted key."""
+    value: Any = values
+    for part in key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            near = misspelt(key)
+            raise UserError(f"{key} is not a known key", hint=f"did you mean {near}?" if near else "see config show")
+        value = value[part]
+    return value

@@ -1,0 +1,268 @@
+"""Every key of loopr.yml with its kind, range, default and meaning, as data.
+
+This is the one place that names the keys: the checks, the defaults, `config explain`, the JSON schema and the reference
+are all drawn from it. Must never know a file, a layer or what a value is used for.
+"""
+
+from __future__ import annotations
+
+from loopr.world.settings.keys import (
+    Key,
+    Names,
+    block,
+    choice,
+    command,
+    flag,
+    number,
+    positive,
+    table,
+    text,
+    texts,
+    whole,
+)
+
+BUILT_IN_TYPES = ("plan", "spec", "phase", "code")
+TYPE_NAME = "[a-z][a-z0-9-]{0,30}"
+PATH_INSIDE = r"(?!/)(?!\.git(?:/|$))(?!(?:[^/]*/)*\.\.(?:/|$))(?!\.?/?$)[^\\\x00-\x1f]+"
+REF_PREFIX = r"(?!.*\.lock/)(?:[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*/)+"
+
+_TYPES = Names("type", TYPE_NAME, lambda part: part.lower().replace("_", "-"))
+_LANES = Names("lane", "[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_PROJECTS = Names("project", "[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_VARIABLES = Names("variable", "[A-Za-z_][A-Za-z0-9_]*", str)
+_RESOURCES = Names("resource", "[A-Za-z_][A-Za-z0-9_-]*", str)
+_CLASSES = Names("class (refused, conflict, infra or timeout)", "refused|conflict|infra|timeout")
+
+_AGENT_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+_MAX_MB = 1_000_000
+
+
+def _budget(whose: str) -> Key:
+    """Describe a budget; null takes back what an earlier layer set."""
+    return block(
+        f"What {whose} may cost; null is unlimited, 0 is a real limit.",
+        tokens=whole(None, "Tokens that may be used.", least=0),
+        usd=number(None, "US dollars that may be spent, to a millionth."),
+        secs=whole(None, "Seconds that attempts may take together.", least=0),
+    )._replace(null=True)
+
+
+def _env(whose: str) -> Key:
+    """Describe what is changed in the environment of a command."""
+    return block(
+        f"What {whose} changes in the environment of its commands.",
+        set=table(
+            "Variables that are set.",
+            _VARIABLES,
+            Key("loose", "The value of the variable; null leaves it alone.", None, null=True, says="text"),
+        ),
+        unset=texts("Variables that are removed.", "a list of names of variables", _VARIABLES.pattern),
+    )
+
+
+def _timeouts(inherited: bool) -> Key:
+    """Describe the timeouts of the workspace, or those of a type, which inherits what it leaves out."""
+
+    def secs(default: float, meaning: str, least: float | None = None) -> Key:
+        chosen = None if inherited else default
+        return number(chosen, meaning, least) if least is not None else positive(chosen, meaning)
+
+    own = "What this type has instead of the workspace's timeouts."
+    return block(
+        own if inherited else "When an attempt has taken too long.",
+        wall_secs=secs(14400, "The longest an attempt may take."),
+        idle_secs=secs(1800, "The longest an attempt may write nothing."),
+        first_byte_secs=secs(300, "The longest an attempt may take to write its first byte."),
+        check_secs=secs(1800, "The longest a check or a review may take."),
+        grace_secs=secs(10, "The time between asking a process to end and killing it.", least=0),
+    )
+
+
+_TYPE = block(
+    "One type of the ladder.",
+    child=text(None, "The type of its children; null makes it a leaf.", TYPE_NAME, "the name of a type"),
+    run=command("The command that does the work; without run and agent a person does it."),
+    agent=text(None, "The agent preset that works, instead of run.", _AGENT_NAME, "the name of an agent preset"),
+    check=command("The command that judges the tree that would land; exit 0 is yes."),
+    review=command("A second judge, which ends with APPROVED: or REJECTED: why."),
+    review_passes=whole(1, "How many reviews in a row must approve.", most=100),
+    max_iterations=whole(None, "Iterations before the loop has failed; it wins over retry.max_iterations."),
+    approve=flag(False, "A person must approve what the check let through."),
+    parallel=flag(True, "False: siblings of this type run one after another."),
+    worktree=flag(True, "False: its commands run in the workspace, without a worktree of their own."),
+    lane=Key("names", "The lane it uses, or a list of which the first free one is taken.", None, null=True,
+             pattern=_LANES.pattern, says="the name of a lane, or a list of them"),
+    env=_env("this type"),
+    wrap=Key("wrap", "What is put around the command, for example a sandbox.", None, null=True,
+             says='a list of arguments, one of which is "{command}"'),
+    escalate=table(
+        "Another agent after a number of failures of a class.",
+        _CLASSES,
+        block(
+            "When to escalate, and to whom.",
+            after=whole(3, "The number of failures of this class after which the agent changes."),
+            agent=text(None, "The agent preset that takes over.", _AGENT_NAME, "the name of an agent preset"),
+        ),
+    ),
+    timeouts=_timeouts(inherited=True),
+    budget=_budget("one loop of this type"),
+    protect=texts("Paths that are put back before the work is judged, beside those of the check.", "a list of paths"),
+    protect_added=choice("What happens to files that the command added under protected paths.", "drop", "keep"),
+    trust_outline=flag(False, "True: an outline that this type's command wrote may name commands and checks."),
+    resources=table("What a cluster worker must offer.", _RESOURCES, number(0, "How much of it one attempt takes.")),
+)  # fmt: skip
+
+_LANE = block(
+    "One provider account.",
+    max_concurrent=whole(None, "How many attempts may use the lane at once; null is no limit."),
+    usd_per_mtok=number(None, "What a million tokens cost, for clients that report no cost."),
+    slow_above=positive(None, "The used share of the provider's window above which fewer are started.", most=1),
+    env=_env("this lane"),
+)
+
+_PROJECT = block(
+    "One payer.",
+    weight=positive(1, "Its weight in the fair share."),
+    max_concurrent=whole(None, "How many of its loops may be occupied at once; null is no limit."),
+    budget=_budget("the project, within fair_share.window_hours,"),
+    repo=text(".", "Its repository."),
+)
+
+_SCHEDULER = block(
+    "In which order loops run.",
+    poll_interval_secs=positive(1, "How often the tree is scanned, and the pause after a round that was cut short."),
+    starvation_secs=number(3600, "After so long a loop goes ahead of every score of its project; 0 is off."),
+    max_load=positive(None, "Nothing is started while the load of the host is above this; null is off."),
+    priority=table(
+        "The score: a base per type, and what changes it.",
+        _TYPES,
+        whole(100, "The base of this type's score.", least=-1_000_000, most=1_000_000),
+        {"plan": 40, "spec": 60, "phase": 80, "code": 100},
+        age_boost_per_minute=whole(1, "Added for each whole minute since the loop was created.", least=0),
+        age_boost_max=whole(50, "The most that age adds.", least=0),
+        depth_boost_per_level=whole(10, "Added for each ancestor.", least=0),
+        retry_penalty_per_iteration=whole(5, "Taken off for each iteration after the first.", least=0),
+        retry_penalty_max=whole(30, "The most that iterations take off.", least=0),
+    ),
+)
+
+_CONCURRENCY = block(
+    "How much runs at once.",
+    max_loops=whole(50, "How many loops may be occupied; 0 or -1 is no ceiling.", least=-1),
+    max_api_calls=whole(10, "How many attempts and judges may use lanes other than default."),
+    per_type=table(
+        "How many loops of a type may be occupied; a type that is absent or null has no limit.",
+        _TYPES,
+        whole(None, "How many loops of this type may be occupied; null is no limit."),
+        {"plan": 2, "spec": 5, "phase": 20, "code": 50},
+    ),
+)
+
+_RETRY = block(
+    "How often and how soon a loop may fail.",
+    base_secs=number(30, "The delay after the first failure in a row."),
+    factor=number(2, "What each further failure multiplies the delay by.", least=1),
+    cap_secs=number(300, "The longest delay."),
+    jitter=number(0.1, "The share by which a delay may differ either way.", most=1),
+    max_attempts=whole(5, "Failures in a row that park the loop."),
+    max_launch_failures=whole(3, "Attempts in a row that did not start that park the loop."),
+    max_iterations=table(
+        "Iterations before a loop of a type has failed; a type in neither place has 100.",
+        _TYPES,
+        whole(100, "Iterations before a loop of this type has failed."),
+        {"plan": 50, "spec": 30, "phase": 20, "code": 100},
+    ),
+    max_conflicts=whole(2, "Conflicts while landing that park the loop."),
+    no_progress=whole(3, "Equal refusals in a row after which the loop has failed."),
+)
+
+_HOOKS = block(
+    "Commands that are told what happened; the event is JSON on their standard input.",
+    post_create=command("After a loop was declared."),
+    pre_run=command("Before an attempt starts."),
+    post_run=command("After an attempt ended."),
+    on_complete=command("When a loop is complete."),
+    on_park=command("When a loop is parked."),
+    on_settle=command("When the workspace has settled."),
+    on_convoy_complete=command("When a convoy has landed."),
+)
+
+SCHEMA = block(
+    "The settings of a workspace.",
+    version=whole(1, "The version of this file's format.", 1, 1, "1, the only version that this loopr reads"),
+    artifacts=block(
+        "The tree as files.",
+        dir=text("specs", "The folder of the artifacts.", PATH_INSIDE, "a folder inside the workspace"),
+        settle_ms=whole(50, "How long a file must be quiet before it counts.", least=0, most=60_000),
+        stamp=flag(False, "True: a loop's status is written into the front matter of its artifact."),
+    ),
+    worktrees=block(
+        "The git worktrees of live loops.",
+        dir=text("worktrees", "The folder of the worktrees.", PATH_INSIDE, "a folder inside the workspace"),
+        pool=whole(4, "How many clean worktrees are kept for reuse; this is not a limit.", least=0, most=1000),
+        min_free_gb=number(2, "Nothing is started while less disk than this is free.", most=_MAX_MB),
+        include=Key("text", "The file that lists the ignored files to copy into a worktree; null copies none.",
+                    ".worktreeinclude", null=True, pattern=PATH_INSIDE, says="a path inside the workspace"),
+        setup=command("Runs once in each worktree before its first attempt."),
+    ),
+    git=block(
+        "Names in git.",
+        base=text(None, "The branch that plans start from and land on; null is the branch that is checked out."),
+        branch_prefix=text("loopr/", "What loopr's branches begin with.", REF_PREFIX, 'a prefix that ends with "/"'),
+    ),
+    land=block(
+        "How a plan's work comes home.",
+        mode=choice("By a person's `land`, or as soon as the plan is done.", "manual", "auto"),
+        history=choice("One commit per loop, or with the command's own commits as second parent.", "squash", "merge"),
+        check=command("Judges the merged tree before it lands."),
+    ),
+    commit=block("What the engine commits.", max_file_mb=positive(50, "A larger file is refused.", most=_MAX_MB)),
+    limits=block("Bounds.", loops_per_plan=whole(10_000, "How many loops a plan may hold.", most=1_000_000)),
+    types=table("The ladder of types.", _TYPES, _TYPE,
+                {"plan": {"child": "spec"}, "spec": {"child": "phase"}, "phase": {"child": "code"}, "code": {}}),
+    scheduler=_SCHEDULER,
+    concurrency=_CONCURRENCY,
+    dispatch=block(
+        "How launches are paced.",
+        batch_size=whole(0, "Launches a round; 0 is no limit.", least=0),
+        spawn_delay_secs=number(0, "The pause between two launches."),
+    ),
+    queue=block(
+        "When the queue is too long.",
+        soft_limit=whole(None, "Above this a warning is shown; null is the larger of 8 and 4 times max_loops."),
+        hard_limit=whole(None, "From this on a new plan is deferred; null is twice the soft limit."),
+    ),
+    retry=_RETRY,
+    lease=block("The right to make one attempt.", ttl_secs=positive(300, "How long a pull worker may be silent.")),
+    timeouts=_timeouts(inherited=False),
+    lanes=table("Provider accounts, whose limits are shared.", _LANES, _LANE, {"default": {}},
+                ramp=flag(True, "After a rest a lane starts with one loop and doubles.")),
+    fair_share=block(
+        "How use is measured.",
+        window_hours=positive(24, "The window over which use and budgets are counted."),
+        tokens_per_second=positive(50, "What a second counts where tokens are not reported."),
+    ),
+    projects=table("Who pays.", _PROJECTS, _PROJECT, {"default": {}}),
+    budget=_budget("the workspace, within fair_share.window_hours,"),
+    executor=block("Where attempts run.", kind=choice("On this machine, or on a Dask cluster.", "local", "dask")),
+    hooks=_HOOKS,
+    notify=texts("URLs that are told what needs a person.", "a list of URLs", r"[A-Za-z][A-Za-z0-9+.-]*://\S+"),
+    serve=block(
+        "The web page.",
+        host=text("127.0.0.1", "The address that `serve` listens on."),
+        port=whole(8377, "The port that `serve` listens on.", least=0, most=65535),
+    ),
+    logs=block(
+        "What is kept of attempts.",
+        keep_days=number(30, "How long run folders are kept."),
+        max_mb_per_attempt=positive(64, "How much output of an attempt is kept; the middle is cut.", most=_MAX_MB),
+    ),
+)  # fmt: skip
+
+
+def find(path: str) -> Key | None:
+    """Return the key that a dotted path names, or None."""
+    key: Key | None = SCHEMA
+    for part in path.split("."):
+        key = key.child(part) if key else None
+    return key

@@ -1,0 +1,528 @@
+"""A tiny language for stories about decisions: one line is one thing that happens, or one thing that must hold.
+
+`tell` plays a story on a real forest, through `turn.think` and the wishes. After every story three forests are compared:
+the one that lived it, one replayed from the encoded events, and one built from the rows that a journal would hold; their
+rows, their indexes and their next decisions must be the same.
+
+    plan auth: tokens; api needs tokens     a person starts a plan that declares these specs (see `outlines.py`)
+    ask auth                                ... or one that declares nothing
+    drop auth/tokens: store                 a person drops the artifact of a loop
+    choose auth/tokens, auth/api            the next round grants exactly these, in this order (`choose nobody`)
+    take ada 2: auth/tokens                 a pull worker is given these
+    began|ended|judged|landed|gone ID       what the engine reports of the present attempt, or of `ID#ATTEMPT`
+    ended ID: infra died of signal 9        ... with trouble: its class, its words, and `launch`, `sig=`, `after=`, `resets=`
+    used ID 100 tokens 20s                  what the attempt has used so far
+    finish ID: store                        everything from `began` to `landed` at once, with what it hands over
+    settle                                  what completes by declaration is written, level by level
+    wait 5m                                 time passes
+    why ID: gate some words                 this gate is closed and says so (`why ID: nothing` if none is)
+    ID is running | ID has iteration 2      what must hold of a loop
+    pause|resume|cancel|retry|renew|reset|approve|reject|iterate|dispatch|clear|forget|renew-lease ... ID
+    refuses LINE | ignores LINE             the line is refused, or it leads to nothing; either way nothing changes
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from loopr.core import observations as o
+from loopr.core import wishes
+from loopr.core.choose import choose, next_wake, take
+from loopr.core.codec import decode, encode
+from loopr.core.entries import Artifact, decode_entry, implied_entry
+from loopr.core.events import Event, LeaseGranted
+from loopr.core.forest import Forest
+from loopr.core.gates import closed_gates, first_closed, own_gates_open, ready_since
+from loopr.core.ledger import Charge
+from loopr.core.model import Failure, Loop, Status, Usage
+from loopr.core.owed import Judge, Land, StartAttempt, StopAttempt, WriteDeclared, owed
+from loopr.core.policy import Policy, Retry, TypePolicy, default_types
+from loopr.core.turn import perform, think
+from loopr.core.workspace_events import ClockMoved, LoopsDispatched
+from loopr.errors import UserError
+from tests.core.outlines import digest_of, outline
+
+START = 1_700_000_000_000
+STEADY = Retry(jitter=0)  # type: ignore[arg-type]
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_OPTIONS = re.compile(r"\b(sig|after|resets|lane)=(\S+)")
+
+
+def ladder(commands: str = "plan spec phase code", **more: dict[str, Any]) -> dict[str, TypePolicy]:
+    """Return the built-in ladder, with a command for the named types and what else is said of single types."""
+    named = commands.split()
+    return {
+        name: replace(kind, has_command=name in named, **more.get(name, {})) for name, kind in default_types().items()
+    }
+
+
+def settings(commands: str = "plan spec phase code", types: dict[str, Any] | None = None, **numbers: Any) -> Policy:
+    """Return a policy under which every type has a command and nothing but the given numbers limits anything."""
+    roomy: dict[str, Any] = {"max_loops": 50, "max_api_calls": 50, "per_type": {}, "retry": STEADY}
+    return Policy(types=ladder(commands, **(types or {})), **roomy | numbers)
+
+
+def millis(text: str) -> int:
+    """Read a duration such as `90s`."""
+    found = re.fullmatch(r"(\d+)(ms|s|m|h|d)", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no duration")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+class Story:
+    """One workspace, what happened in it, and what its journal would hold."""
+
+    def __init__(self, policy: Policy | None = None, at: int = START) -> None:
+        """Begin an engine in an empty workspace."""
+        self.forest, self.now = Forest(), at
+        self.log: list[tuple[Event, int]] = []
+        self.rows: dict[tuple[str, str], str] = {}
+        self.charges: list[Charge] = []
+        self.see(o.PolicySeen(policy or settings()), o.EngineBegan(1, "here"))
+
+    # --- turns ------------------------------------------------------------------------------------------------------
+
+    def see(self, *seen: o.Observation) -> list[Event]:
+        """Let the engine observe something, without choosing."""
+        return self._keep(lambda: think(self.forest, seen, self.now, choosing=False))
+
+    def wish(self, decisions: Iterable[Event]) -> list[Event]:
+        """Let a person ask for something."""
+        return self._keep(lambda: perform(self.forest, decisions, self.now))
+
+    def choose(self) -> list[str]:
+        """Play one round and return who was granted a lease."""
+        return [each.loop for each in self.round() if isinstance(each, LeaseGranted)]
+
+    def round(self) -> list[Event]:
+        """Play one round and return all its events."""
+        return self._keep(lambda: think(self.forest, (), self.now))
+
+    def take(self, worker: str, limit: int = 1, **wanted: Any) -> list[str]:
+        """Let a pull worker take loops."""
+        events = self.wish(take(self.forest, self.now, holder=worker, limit=limit, **wanted))
+        return [each.loop for each in events if isinstance(each, LeaseGranted)]
+
+    def _keep(self, turn: Callable[[], list[Event]]) -> list[Event]:
+        """Play a turn and write its events and rows down as a journal does."""
+        events = turn()
+        for event in events:
+            if isinstance(event, ClockMoved):
+                self.charges = [charge._replace(at=charge.at + event.by_ms) for charge in self.charges]
+        changes, charges = self.forest.take_rows()
+        for table, key, body in changes:
+            if body is None:
+                self.rows.pop((table, key), None)
+            else:
+                self.rows[table, key] = body
+        self.charges += [charge for _, charge in charges]
+        self.log += [(event, self.now) for event in events]
+        return events
+
+    # --- what there is --------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, loop_id: str) -> Loop:
+        """Return a loop."""
+        return self.forest.loops[loop_id]
+
+    def gates(self, loop_id: str) -> dict[str, str]:
+        """Return the closed gates of a loop with their words."""
+        return {each.gate: each.reason for each in closed_gates(self.forest, self[loop_id], self.now)}
+
+    def entry_of(self, loop_id: str) -> Artifact:
+        """Return the artifact that loopr writes for a loop which completes by declaration."""
+        entry = decode_entry(json.loads(self.rows["entries", loop_id]))
+        child = self.forest.policy.type_of(self[loop_id].type).child or ""
+        children = entry.children or (implied_entry(child, child, entry.title, entry.body),)
+        return Artifact(entry.id, entry.title, entries=children, declares=True)
+
+    # --- the two other forests ---------------------------------------------------------------------------------------
+
+    def replayed(self) -> Forest:
+        """Build the forest from what the events look like in the journal."""
+        return Forest.replay((decode(*encode(event)), at) for event, at in self.log)
+
+    def rebuilt(self) -> Forest:
+        """Build the forest from the rows of the journal."""
+        loops = [body for (table, _), body in self.rows.items() if table == "loops"]
+        records = {key: body for (table, key), body in self.rows.items() if table == "records"}
+        since = self.forest.at - self.forest.policy.window_ms
+        recent = [charge for charge in self.charges if charge.at > since]
+        return Forest.from_rows(loops, records, recent, self.forest.at)
+
+    def verify(self) -> None:
+        """Compare the three forests: rows, indexes, what they do next."""
+        lived, replayed, rebuilt = copy.deepcopy(self.forest), self.replayed(), self.rebuilt()
+        kept = {key: json.loads(body) for key, body in self.rows.items() if key[0] != "entries"}
+        same(plain(lived.all_rows()), kept | _unsaid(lived, kept), "the rows that were kept are not those of the forest")
+        for other, name in ((replayed, "replayed"), (rebuilt, "rebuilt")):
+            same(lived.all_rows(), other.all_rows(), f"the {name} forest has other rows")
+            same(indexes(lived), indexes(other), f"the {name} forest has other indexes")
+        whole(lived, self.now)
+        futures = [future(each, self.now) for each in (lived, replayed, rebuilt)]
+        same(futures[0], futures[1], "the replayed forest decides otherwise")
+        same(futures[0], futures[2], "the rebuilt forest decides otherwise")
+
+
+def _unsaid(forest: Forest, kept: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:
+    """Return the records that have their default and so were never written."""
+    return {key: value for key, value in plain(forest.all_rows()).items() if key[0] == "records" and key not in kept}
+
+
+def plain(rows: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:
+    """Turn rows into what JSON makes of them."""
+    return {key: json.loads(json.dumps(value)) for key, value in rows.items()}
+
+
+def same(one: Any, other: Any, words: str) -> None:
+    """Say where two values differ, if they do."""
+    if one == other:
+        return
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        raise AssertionError(f"{words}: " + "; ".join(f"{key}: {one.get(key)} / {other.get(key)}" for key in keys))
+    if isinstance(one, list) and isinstance(other, list):
+        found = next((pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]), (one, other))
+        raise AssertionError(f"{words}: {found[0]} / {found[1]}")
+    raise AssertionError(f"{words}: {one} / {other}")
+
+
+def indexes(forest: Forest) -> dict[str, Any]:
+    """Return all that a forest derives from its loops, free of the order in which it came to be."""
+    tree, occupied = forest.tree, forest.occupancy
+    names = ("total", "complete", "running", "parked", "failed")
+    below = {key: tuple(getattr(each, name) for name in names) for key, each in tree.below.items()}
+    since = {each: ready_since(forest, loop) for each, loop in tree.loops.items() if own_gates_open(forest, loop)}
+    groups = {key: sorted(group.members) for key, group in forest.ready.groups()}
+    return {
+        "below": below,
+        "children": {each: tree.children(each) for each in tree.loops},
+        "roots": tree.children(None),
+        "needers": {name: sorted(those) for name, those in tree.needers.items() if those},
+        "by_status": {status: sorted(those) for status, those in tree.by_status.items()},
+        "ending": sorted(tree.ending),
+        "timed": sorted(tree.timed),
+        "occupied": sorted(occupied.loops),
+        "by_type": occupied.by_type,
+        "by_project": occupied.by_project,
+        "by_lane": occupied.by_lane,
+        "api_calls": occupied.api_calls,
+        "lines": {line: sorted(those) for line, those in occupied.lines.items()},
+        "groups": groups,
+        "backoff": forest.ready.next_backoff(),
+        "settling": sorted(forest.settling),
+        "ready_since": since,
+    }
+
+
+def whole(forest: Forest, now: int) -> None:
+    """Check what must hold of every forest: the open groups hold exactly the loops without a closed gate."""
+    forest.advance(now)
+    grouped = {each for _, group in forest.ready.groups() for each in group.members}
+    for _, group in forest.ready.groups():
+        for ready, entry in group.waiting:
+            if group.members.get(entry.id) == entry.stamp and ready != ready_since(forest, forest.loops[entry.id]):
+                raise AssertionError(f"{entry.id} is ready since another instant than the one it stands under")
+    for loop in forest.loops.values():
+        gate = first_closed(forest, loop, now)
+        if gate is None and loop.id not in grouped:
+            raise AssertionError(f"{loop.id} has no closed gate, and stands in no group")
+        if gate is not None and loop.id in grouped and gate.gate in ("status", "stopping", "parent", "needs", "artifact", "backoff"):
+            raise AssertionError(f"{loop.id} stands in a group, but {gate}")
+
+
+def future(forest: Forest, now: int, steps: int = 25) -> list[Any]:
+    """Play a forest on, the same way each time, and return what it decides."""
+    decided: list[Any] = []
+    for step in range(steps):
+        events = think(forest, (), now)
+        decided += [(now, event) for event in events]
+        due = sorted(owed(forest, now), key=lambda effect: (effect.loop, type(effect).__name__))
+        seen = [each for place, effect in enumerate(due) for each in _outcome(effect, step + place)]
+        decided += [(now, event) for event in think(forest, seen, now, choosing=False)]
+        now = max(now + 20_000, min(next_wake(forest, now) or 0, now + 7_200_000))
+        decided.append(next_wake(forest, now))
+    return decided
+
+
+def _outcome(effect: Any, turn: int) -> Iterator[o.Observation]:
+    """Say what comes of an effect: mostly something good."""
+    key = (effect.loop, effect.attempt)
+    match effect:
+        case StartAttempt():
+            yield o.AttemptBegan(*key)
+            if turn % 5 != 2:
+                trouble = (None, o.Trouble(Failure.INFRA, "x"), o.Trouble(Failure.REFUSED, "y"), None, None)[turn % 5]
+                yield o.AttemptEnded(*key, trouble)
+        case Judge():
+            yield o.Judged(*key, None if turn % 4 else o.Trouble(Failure.REFUSED, "z"))
+        case Land():
+            yield o.LandingDone(*key, "c0ffee", f"landed-{effect.loop}")
+        case StopAttempt():
+            yield o.StopSeen(*key)
+        case WriteDeclared():
+            yield o.FileGone(effect.loop)
+
+
+# --- the language -----------------------------------------------------------------------------------------------------
+
+
+def tell(text: str, policy: Policy | None = None) -> Story:
+    """Play a story under a policy, compare the three forests, and return how it stands."""
+    story = Story(policy)
+    go_on(story, text)
+    story.verify()
+    return story
+
+
+def go_on(story: Story, text: str) -> None:
+    """Play further lines of a story."""
+    for line in text.splitlines():
+        if line.strip():
+            try:
+                _play(story, line.strip())
+            except AssertionError as error:
+                raise AssertionError(f"{line.strip()!r}: {error}") from error
+
+
+def _play(story: Story, line: str) -> list[Event]:
+    """Play one line."""
+    head, _, rest = (part.strip() for part in line.partition(":"))
+    if head.startswith("lane") or " lane:" in line or " project:" in line:
+        head, rest = line, ""
+    verb, *words = head.split()
+    if len(words) > 0 and words[0] in ("is", "has"):
+        return _holds(story, verb, words)
+    if verb in _REPORTS:
+        return story.see(*_REPORTS[verb](story, words[0], rest or " ".join(words[1:])))
+    if verb in _WISHES:
+        return story.wish(_WISHES[verb](story, words, rest))
+    return _VERBS[verb](story, words, rest, line)
+
+
+def _holds(story: Story, loop_id: str, words: list[str]) -> list[Event]:
+    """Check the state of a loop."""
+    loop = story[loop_id]
+    pairs = [("status", words[1])] if words[0] == "is" else list(zip(words[1::2], words[2::2], strict=True))
+    for name, value in pairs:
+        found = str(getattr(loop, name))
+        if found != value:
+            raise AssertionError(f"{name} is {found} ({loop.reason})")
+    return []
+
+
+def _names(words: Iterable[str]) -> list[str]:
+    """Read a list of ids with or without commas."""
+    return [each for each in " ".join(words).replace(",", " ").split() if each not in ("nobody", "nothing")]
+
+
+def _choose(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Play a round that grants exactly these, in this order."""
+    same(story.choose(), _names(words), "other loops were chosen")
+    return []
+
+
+def _take(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Let a pull worker take exactly these, in this order."""
+    same(story.take(words[0], int((words[1:] or ["1"])[0])), _names([rest]), "other loops were taken")
+    return []
+
+
+def _wait(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Let time pass."""
+    story.now += millis(words[0])
+    return []
+
+
+def _why(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Check that a gate is closed and what it says, or that none is."""
+    found, (gate, _, said) = story.gates(words[0]), rest.partition(" ")
+    if gate == "nothing":
+        same(found, {}, "closed")
+    elif gate not in found:
+        raise AssertionError(f"{gate} is open; closed are {found}")
+    elif said.strip() not in found[gate]:
+        raise AssertionError(f"{gate} says {found[gate]!r}")
+    return []
+
+
+def _settle(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Write what is owed by declaration, level by level."""
+    while due := [effect for effect in owed(story.forest, story.now) if isinstance(effect, WriteDeclared)]:
+        for effect in due:
+            artifact = story.entry_of(effect.loop)
+            story.see(o.DeclaredWritten(effect.loop, digest_of(str(artifact)), artifact, place(effect.loop)))
+    return []
+
+
+def _finish(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Let attempts that were granted go well from beginning to end."""
+    for loop_id in _names(words):
+        for report in ("began", "ended", "judged"):
+            story.see(*_REPORTS[report](story, loop_id, ""))
+        story.see(*_landed(story, loop_id, rest))
+    return []
+
+
+def _refuses(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Check that a line is refused with words for a person, and that nothing changes."""
+    before = story.forest.all_rows()
+    try:
+        _play(story, line.removeprefix("refuses "))
+    except UserError as error:
+        if not str(error):
+            raise AssertionError("it was refused without a word") from error
+    else:
+        raise AssertionError("it was not refused")
+    same(before, story.forest.all_rows(), "it was refused, but something changed")
+    return []
+
+
+def _ignores(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
+    """Check that a line leads to no event at all."""
+    same(_play(story, line.removeprefix("ignores ")), [], "it led to")
+    return []
+
+
+_VERBS: dict[str, Callable[[Story, list[str], str, str], list[Event]]] = {
+    "choose": _choose,
+    "take": _take,
+    "wait": _wait,
+    "why": _why,
+    "settle": _settle,
+    "finish": _finish,
+    "refuses": _refuses,
+    "ignores": _ignores,
+}
+
+
+# --- reports of the engine --------------------------------------------------------------------------------------------
+
+
+def place(loop_id: str) -> str:
+    """Return where the artifact of a loop lies."""
+    return f"specs/{loop_id}"
+
+
+def _key(story: Story, name: str) -> tuple[str, int]:
+    """Read `ID#ATTEMPT`; without a number it is the present attempt."""
+    loop_id, _, attempt = name.partition("#")
+    return loop_id, int(attempt or story[loop_id].attempt)
+
+
+def trouble(story: Story, text: str) -> o.Trouble | None:
+    """Read trouble: a class, the words, `launch`, and what a provider said of the time."""
+    if not text:
+        return None
+    said = dict(_OPTIONS.findall(text))
+    name, _, words = _OPTIONS.sub("", text).strip().partition(" ")
+    return o.Trouble(
+        Failure(name),
+        words.replace("launch", "").strip() or "it went wrong",
+        said.get("sig", ""),
+        launch="launch" in words.split(),
+        resets_at=story.now + millis(said["resets"]) if "resets" in said else None,
+        retry_after_ms=millis(said["after"]) if "after" in said else None,
+        lane=said.get("lane", ""),
+    )
+
+
+def _offered(story: Story, plan: str, rest: str) -> Iterator[o.Observation]:
+    """A person starts a plan."""
+    yield o.PlanOffered(plan, outline(rest, plan), digest_of(rest), f"{plan}.md", "main", "b0")
+
+
+def _dropped(story: Story, loop_id: str, rest: str) -> Iterator[o.Observation]:
+    """A person drops an artifact."""
+    yield o.FileSeen(loop_id, digest_of(rest), outline(rest), place(loop_id))
+
+
+def _landed(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
+    """A loop has landed, with what it hands over, or it could not land."""
+    loop_id, attempt = _key(story, name)
+    if rest.partition(" ")[0] in set(Failure):
+        found = trouble(story, rest)
+        assert found is not None
+        yield o.LandingFailed(loop_id, attempt, found)
+    else:
+        yield o.LandingDone(loop_id, attempt, "c0ffee", digest_of(rest or loop_id), outline(rest) if rest else None)
+
+
+def _used(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
+    """An attempt has used so much."""
+    tokens = re.search(r"(\d+) tokens", rest)
+    usd = re.search(r"(\d+) usd", rest)
+    took = re.search(r"(\d+(?:ms|s|m|h))\b", rest)
+    usage = Usage(
+        int(tokens[1]) if tokens else None, int(usd[1]) * 1_000_000 if usd else None, millis(took[1]) if took else 0
+    )
+    yield o.AttemptUsed(*_key(story, name), usage)
+
+
+_REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
+    "plan": _offered,
+    "ask": _offered,
+    "drop": _dropped,
+    "malformed": lambda story, name, rest: [o.FileRefused(name, place(name), rest or "it cannot be read")],
+    "gone-file": lambda story, name, rest: [o.FileGone(name)],
+    "began": lambda story, name, rest: [o.AttemptBegan(*_key(story, name), "b0")],
+    "lost": lambda story, name, rest: [o.AttemptLost(*_key(story, name))],
+    "used": _used,
+    "ended": lambda story, name, rest: [o.AttemptEnded(*_key(story, name), trouble(story, rest))],
+    "judged": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest))],
+    "landed": _landed,
+    "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],
+    "host": lambda story, name, rest: [o.HostSeen("" if name == "fine" else rest or name)],
+    "engine": lambda story, name, rest: [
+        {"begins": o.EngineBegan(2, "here"), "drains": o.EngineDrains("ada"), "leaves": o.EngineLeft()}[name]
+    ],
+}
+
+
+# --- wishes -------------------------------------------------------------------------------------------------------------
+
+
+def _pause(story: Story, words: list[str], rest: str) -> Iterator[Event]:
+    """Hold something."""
+    return wishes.pause(story.forest, words[-1], "ada", rest, at_once="now" in words)
+
+
+def _trouble_or_none(story: Story, rest: str) -> o.Trouble | None:
+    """Read why a worker gives up, if it failed."""
+    return trouble(story, rest)
+
+
+_WISHES: dict[str, Callable[[Story, list[str], str], Iterator[Event]]] = {
+    "pause": _pause,
+    "resume": lambda story, words, rest: wishes.resume(story.forest, words[0], "ada"),
+    "clear": lambda story, words, rest: wishes.clear(story.forest, tuple(_names(words)), "ada"),
+    "cancel": lambda story, words, rest: wishes.cancel(story.forest, words[0], "ada", rest),
+    "retry": lambda story, words, rest: wishes.retry(story.forest, words[0], "ada", story.now),
+    "renew": lambda story, words, rest: wishes.renew(story.forest, words[0], "ada"),
+    "reset": lambda story, words, rest: (
+        wishes.reset_lane(story.forest, words[0].removeprefix("lane:"), "ada")
+        if words[0].startswith("lane:")
+        else wishes.unpark(story.forest, words[0], "ada")
+    ),
+    "approve": lambda story, words, rest: wishes.approve(story.forest, words[0]),
+    "reject": lambda story, words, rest: wishes.reject(story.forest, words[0], rest),
+    "iterate": lambda story, words, rest: wishes.iterate(story.forest, words[0], rest),
+    "dispatch": lambda story, words, rest: wishes.dispatch(story.forest, tuple(_names(words)), "ada"),
+    "forget": lambda story, words, rest: wishes.forget(story.forest, words[0]),
+    "convoy": lambda story, words, rest: wishes.form_convoy(story.forest, words[0], tuple(_names([rest]))),
+    "renew-lease": lambda story, words, rest: wishes.renew_lease(story.forest, words[0], story.now),
+    "complete-lease": lambda story, words, rest: wishes.complete_lease(story.forest, words[0], story.now),
+    "release-lease": lambda story, words, rest: wishes.release_lease(
+        story.forest, words[0], story.now, trouble(story, rest), "given back"
+    ),
+    "reclaim-lease": lambda story, words, rest: wishes.reclaim_lease(story.forest, words[0], story.now, "ada"),
+}
+
+ALL = frozenset(Status)
+__all__ = ["ALL", "START", "LoopsDispatched", "Story", "go_on", "ladder", "millis", "outline", "settings", "tell"]

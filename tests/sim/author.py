@@ -1,0 +1,314 @@
+"""What people and loops write in a simulated world: ladders, settings, outlines and their edits, all from one chance.
+
+Knows how a valid file looks. Knows nothing of the forest's state beyond the ids that a need may name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+from loopr.core.entries import Artifact, Entry, encode_entry, implied_entry
+from loopr.core.policy import (
+    DEFAULT_LANE,
+    NO_BUDGET,
+    Budget,
+    LanePolicy,
+    Policy,
+    Priority,
+    ProjectPolicy,
+    Retry,
+    TypePolicy,
+)
+
+IDS = ("a", "b", "c")
+LANES = (DEFAULT_LANE, "north", "south")
+PROJECTS = ("default", "other")
+LADDERS = (("plan", "spec", "phase", "code"), ("epic", "story", "task"), ("job", "step"))
+
+
+def digest_of(artifact: Artifact) -> str:
+    """Digest all that a file says."""
+    plain = [artifact.id, artifact.title, artifact.project, artifact.parallel, artifact.budget.secs, artifact.text]
+    text = json.dumps([*plain, artifact.declares, [encode_entry(each) for each in artifact.entries]])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Author:
+    """Writes with a chance of its own, so that what is written does not depend on what else happens."""
+
+    def __init__(self, seed: int, *, priced: bool = True) -> None:
+        """Draw the workspace's ladder; `priced` lets lanes have prices."""
+        self.chance = Random(seed * 7919 + 1)
+        self.ladder = self.chance.choice(LADDERS)
+        self.priced = priced
+        self._versions = 0
+
+    # --- settings ---------------------------------------------------------------------------------------------------
+
+    def policy(self) -> Policy:
+        """Draw settings: mostly narrow ceilings, so that something is always short."""
+        draw = self.chance
+        retry = Retry(
+            base_ms=draw.choice((1_000, 30_000)),
+            cap_ms=60_000,
+            max_attempts=draw.choice((2, 3, 5)),
+            max_launch_failures=draw.choice((2, 3)),
+            max_conflicts=draw.choice((1, 2)),
+            no_progress=draw.choice((0, 2, 3)),
+        )
+        return Policy(
+            types=self._types(),
+            priority=Priority(base={name: 40 + 20 * depth for depth, name in enumerate(self.ladder)}),
+            retry=retry,
+            max_loops=draw.choice((0, 1, 2, 2, 3, 4, 50)),
+            max_api_calls=draw.choice((1, 1, 2, 10)),
+            per_type={name: draw.choice((1, 1, 2, 2, 50)) for name in self.ladder},
+            starvation_ms=draw.choice((0, 20_000, 60_000, 3_600_000)),
+            batch_size=draw.choice((0, 0, 0, 1, 2)),
+            spawn_delay_ms=draw.choice((0, 0, 700)),
+            lease_ttl_ms=draw.choice((20_000, 60_000)),
+            ramp=draw.random() < 0.8,
+            lanes=self._lanes(),
+            projects={
+                name: ProjectPolicy(
+                    Fraction(draw.choice((1, 1, 3))),
+                    draw.choice((None, None, 1, 2)),
+                    self._budget(0.15),
+                )
+                for name in PROJECTS
+            },
+            window_ms=draw.choice((120_000, 86_400_000)),
+            budget=self._budget(0.1),
+            loops_per_plan=draw.choice((30, 30, 6)),
+        )
+
+    def _types(self) -> dict[str, TypePolicy]:
+        """Draw what each type runs with."""
+        draw, types = self.chance, {}
+        for place, name in enumerate(self.ladder):
+            child = self.ladder[place + 1] if place + 1 < len(self.ladder) else None
+            types[name] = TypePolicy(
+                name,
+                child,
+                has_command=draw.random() < 0.8,
+                judged=draw.random() < 0.3,
+                reviewed=draw.random() < 0.1,
+                approve=draw.random() < 0.2,
+                parallel=draw.random() < 0.8,
+                lanes=draw.choice((LANES[:1], LANES[:1], LANES[1:2], LANES[1:], (LANES[1], LANES[0]))),
+                max_iterations=draw.choice((1, 2, 3, 100)),
+                budget=Budget(secs=60) if draw.random() < 0.08 else NO_BUDGET,
+            )
+        return types
+
+    def _lanes(self) -> dict[str, LanePolicy]:
+        """Draw the lanes' limits and prices."""
+        price = 1_000_000 if self.priced and self.chance.random() < 0.5 else None
+        return {name: LanePolicy(self.chance.choice((None, 1, 2)), price) for name in LANES[1:]}
+
+    def _budget(self, likely: float) -> Budget:
+        """Draw a budget that is soon used up."""
+        draw = self.chance
+        if draw.random() >= likely:
+            return NO_BUDGET
+        return draw.choice((Budget(tokens=0), Budget(tokens=4_000), Budget(secs=90), Budget(micro_usd=5_000)))
+
+    def edited_policy(self, old: Policy) -> Policy:
+        """Change one or two things, ceilings above all, down as well as up."""
+        new, draw = self.policy(), self.chance
+        keys = ("max_loops", "max_api_calls", "per_type", "batch_size", "lanes", "projects", "budget", "types", "retry")
+        chosen = draw.sample((*keys, "starvation_ms", "ramp", "window_ms", "priority", "lease_ttl_ms"), draw.choice((1, 2)))
+        return replace(old, **{key: getattr(new, key) for key in chosen})
+
+    @staticmethod
+    def generous(old: Policy) -> Policy:
+        """Lift every limit that could keep work waiting for ever, as a person would who wants it all done."""
+        types = {
+            name: replace(each, budget=NO_BUDGET, approve=False, max_iterations=100, lanes=(DEFAULT_LANE,))
+            for name, each in old.types.items()
+        }
+        projects = {name: ProjectPolicy() for name in old.projects}
+        lifted = {"max_loops": 4, "max_api_calls": 4, "per_type": {}, "budget": NO_BUDGET, "batch_size": 0}
+        return replace(old, types=types, projects=projects, lanes={}, **lifted)
+
+    # --- artifacts --------------------------------------------------------------------------------------------------
+
+    def child_of(self, type_name: str) -> str | None:
+        """Return the type of a type's children."""
+        place = self.ladder.index(type_name) + 1
+        return self.ladder[place] if place < len(self.ladder) else None
+
+    def plan(self, plan_id: str, policy: Policy) -> Artifact:
+        """Write a plan file: mostly with children, now and then with none."""
+        declares = self.chance.random() < 0.85
+        entries = self.entries(self.ladder[0], policy, nested=0.4) if declares else ()
+        project = self.chance.choice(PROJECTS)
+        return self.artifact(plan_id, self.ladder[0], entries, project=project, budget=self._budget(0.2))
+
+    def artifact(
+        self,
+        name: str,
+        type_name: str,
+        entries: tuple[Entry, ...],
+        *,
+        project: str = "default",
+        budget: Budget = NO_BUDGET,
+        parallel: bool = True,
+    ) -> Artifact:
+        """Make a file: a parent of leaves that declares none gets its one implied child, as the reader of files does."""
+        self._versions += 1
+        text = f"{name} version {self._versions}"
+        child = self.child_of(type_name)
+        declares = bool(entries)
+        if not declares and child is not None and self.child_of(child) is None:
+            entries = (implied_entry(child, child, name, text),)
+        return Artifact(name, name, project, parallel, budget, entries, declares, text)
+
+    def written(self, entry: Entry, type_name: str) -> Artifact:
+        """Write the artifact of a declared loop from its entry: the same entry gives the same file."""
+        child = self.child_of(type_name)
+        entries = entry.children
+        if not entries and child is not None:
+            entries = (implied_entry(child, child, entry.title, entry.body),)
+        return Artifact(entry.id, entry.title, entries=entries, declares=bool(entry.children), text=entry.body)
+
+    def product(self, loop_id: str, type_name: str, policy: Policy) -> Artifact:
+        """Write what a loop hands over: fewer children than a person would, and none that surprise."""
+        entries = self.entries(type_name, policy, nested=0.1, most=2, plain=True)
+        return self.artifact(loop_id.rpartition("/")[2], type_name, entries)
+
+    def entries(
+        self,
+        type_name: str,
+        policy: Policy,
+        *,
+        nested: float = 0.2,
+        most: int = 3,
+        plain: bool = False,
+        others: Sequence[str] = (),
+    ) -> tuple[Entry, ...]:
+        """Draw the children of a loop; each needs only ones before it, or loops elsewhere that exist."""
+        child = self.child_of(type_name)
+        if child is None:
+            return ()
+        ids = IDS[: self.chance.choice(range(1, most + 1))]
+        return tuple(self._entry(ids, place, child, policy, nested, plain, others) for place in range(len(ids)))
+
+    def _entry(
+        self, ids: Sequence[str], place: int, child: str, policy: Policy, nested: float, plain: bool, others: Sequence[str]
+    ) -> Entry:
+        """Draw one child."""
+        draw = self.chance
+        own = policy.type_of(child)
+        may_nest = self.child_of(child) is not None and not (own.judged or own.reviewed or own.approve)
+        children = self.entries(child, policy, nested=nested / 2, most=2) if may_nest and draw.random() < nested else ()
+        needs = tuple(each for each in ids[:place] if draw.random() < 0.3)
+        if others and draw.random() < 0.4:
+            needs += (draw.choice(others),)
+        return Entry(
+            ids[place],
+            f"{child} {ids[place]}",
+            body=draw.choice(("", "more words")),
+            needs=needs,
+            run="make" if not plain and not children and draw.random() < 0.2 else None,
+            budget=Budget(secs=45) if not plain and draw.random() < 0.06 else NO_BUDGET,
+            parallel=draw.choice((None, None, None, True, False)),
+            children=children,
+        )
+
+    def edited(self, old: Artifact, type_name: str, policy: Policy, others: Sequence[str]) -> Artifact:
+        """Change a file as a person does: one entry more, less, other, elsewhere; or only its words."""
+        child = self.child_of(type_name)
+        entries = list(old.entries)
+        if child is None or (not old.declares and self.chance.random() < 0.5):
+            return self._again(old, entries)
+        if any(each.implied for each in entries):
+            entries = []
+        _EDITS[self.chance.choice(sorted(_EDITS))](self, entries, child, policy, others)
+        if not entries:
+            entries = list(self.entries(type_name, policy))
+        ids = {each.id for each in entries}
+        entries = [self._sound(each, place, ids, entries) for place, each in enumerate(entries)]
+        return replace(self._again(old, entries), declares=True, parallel=self.chance.random() < 0.8)
+
+    def _sound(self, entry: Entry, place: int, ids: set[str], entries: list[Entry]) -> Entry:
+        """Drop needs that would make the outline unsound: on nobody, or on a later sibling."""
+        before = {each.id for each in entries[:place]}
+        return replace(entry, needs=tuple(each for each in entry.needs if "/" in each or each in before & ids))
+
+    def _again(self, old: Artifact, entries: list[Entry]) -> Artifact:
+        """Write a file anew with these entries, now and then for another project."""
+        self._versions += 1
+        implied = [replace(each, body=f"{old.id} again") if each.implied else each for each in entries]
+        project = self.chance.choice(PROJECTS) if self.chance.random() < 0.1 else old.project
+        return replace(old, entries=tuple(implied), text=f"{old.id} version {self._versions}", project=project)
+
+    # --- edits --------------------------------------------------------------------------------------------------------
+
+    def add(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Declare one more, or one that was gone."""
+        free = [each for each in IDS if each not in {entry.id for entry in entries}]
+        if free:
+            ids = [each.id for each in entries] + [self.chance.choice(free)]
+            entries.append(self._entry(ids, len(ids) - 1, child, policy, 0.3, False, others))
+
+    def remove(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Declare one less."""
+        if len(entries) > 1:
+            entries.pop(self.chance.randrange(len(entries)))
+
+    def reword(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Make one other work, or the work it was before."""
+        if entries:
+            place = self.chance.randrange(len(entries))
+            entries[place] = replace(entries[place], body=self.chance.choice(("", "more words", "other words")))
+
+    def reorder(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Put the last one first."""
+        if entries:
+            entries.insert(0, entries.pop())
+
+    def rewire(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Let one need others than before."""
+        if entries:
+            place = self.chance.randrange(len(entries))
+            needs = tuple(each.id for each in entries[:place] if self.chance.random() < 0.5)
+            far = (self.chance.choice(others),) if others and self.chance.random() < 0.5 else ()
+            entries[place] = replace(entries[place], needs=needs + far)
+
+    def nest(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Give one other nested children, or none."""
+        own = policy.type_of(child)
+        if entries and self.child_of(child) is not None and not (own.judged or own.reviewed or own.approve):
+            place = self.chance.randrange(len(entries))
+            children = self.entries(child, policy, most=2) if self.chance.random() < 0.7 else ()
+            run = None if children else entries[place].run
+            entries[place] = replace(entries[place], children=children, run=run)
+
+    def serialise(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Let some run one after another, or side by side again."""
+        for place, each in enumerate(entries):
+            entries[place] = replace(each, parallel=self.chance.choice((None, True, False)))
+
+    def limit(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Give one a budget of its own."""
+        if entries:
+            place = self.chance.randrange(len(entries))
+            entries[place] = replace(entries[place], budget=self.chance.choice((NO_BUDGET, Budget(secs=45))))
+
+
+_EDITS = {
+    "add": Author.add,
+    "limit": Author.limit,
+    "nest": Author.nest,
+    "remove": Author.remove,
+    "reorder": Author.reorder,
+    "reword": Author.reword,
+    "rewire": Author.rewire,
+    "serialise": Author.serialise,
+}

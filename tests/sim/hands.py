@@ -1,0 +1,259 @@
+"""What the simulated world does with effects: processes, judges, landings, published files.
+
+Every effect may be asked for again at any time. Attempts live without the engine; judges and landings die with it, a
+landing after any of its steps. Decides nothing but luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopr.core import observations as o
+from loopr.core import owed as w
+from loopr.core.entries import Artifact
+from loopr.core.forest import Forest
+from loopr.core.model import Failure, Loop, Status, Usage
+from loopr.core.observations import Trouble
+from tests.sim.author import digest_of
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+Key = tuple[str, int]
+WALL_CLOCK_MS = 600_000
+
+COMMAND_TROUBLES = (
+    Failure.REFUSED,
+    Failure.REFUSED,
+    Failure.INFRA,
+    Failure.TIMEOUT,
+    Failure.LIMITED,
+    Failure.LANE,
+    Failure.HOST,
+    Failure.CONFIG,
+    Failure.BLOCKED,
+)
+JUDGE_TROUBLES = (Failure.REFUSED, Failure.REFUSED, Failure.INFRA, Failure.TIMEOUT, Failure.LIMITED, Failure.HOST)
+LANDING_TROUBLES = (Failure.CONFLICT, Failure.CONFLICT, Failure.REFUSED, Failure.LIMITED, Failure.HOST)
+
+
+@dataclass
+class Process:
+    """One attempt's process: it runs until `trouble` or a good end, or until it is killed."""
+
+    key: Key
+    alive: bool = True
+    trouble: Trouble | None = None
+    never_ends: bool = False
+    stopping: bool = False
+    stubborn: bool = False
+    launched: bool = True
+
+
+class Hands:
+    """All that is done for loops outside of the core."""
+
+    def __init__(self, world: World) -> None:
+        """Begin with nothing under way."""
+        self.world = world
+        self.processes: dict[Key, Process] = {}
+        self.products: dict[Key, Artifact] = {}
+        self.landed: set[Key] = set()
+        self.published: set[str] = set()
+        self._busy: set[tuple[str, Key]] = set()
+
+    def perform(self, effect: w.Effect, loop: Loop) -> None:
+        """Do what is owed, or go on with it."""
+        match effect:
+            case w.StartAttempt():
+                self._start(loop)
+            case w.StopAttempt():
+                self._stop((effect.loop, effect.attempt))
+            case w.Judge():
+                self._once("judge", loop, self.world.chance.choice((5, 2_000)), self._judged)
+            case w.Land():
+                self._once("land", loop, self.world.chance.choice((5, 300, 20_000)), self._move_branch)
+            case w.WriteDeclared():
+                self._once("write", loop, 5, self._written)
+
+    def engine_died(self) -> None:
+        """Forget what the engine had under way."""
+        self._busy.clear()
+
+    def alive(self) -> Iterator[Key]:
+        """List the attempts whose process lives."""
+        return (key for key, each in self.processes.items() if each.alive)
+
+    def candidate(self, loop: Loop, artifact: Artifact) -> None:
+        """Take a person's file as what will be published."""
+        self.products[loop.id, loop.attempt] = artifact
+
+    def adopt(self, forest: Forest, *, starting: bool = True) -> Iterator[o.Observation]:
+        """Say what became of every attempt that the forest believes in."""
+        for loop in list(forest.loops.values()):
+            lease = loop.lease
+            if lease is None or lease.expires_at is not None or loop.status not in (Status.LEASED, Status.RUNNING):
+                continue
+            process = self.processes.get((loop.id, lease.attempt))
+            if process is None:
+                if loop.status is Status.LEASED and starting:
+                    yield o.AttemptLost(loop.id, lease.attempt)
+                elif loop.status is Status.RUNNING:
+                    yield o.AttemptEnded(loop.id, lease.attempt, Trouble(Failure.INFRA, "it vanished"))
+                continue
+            if process.launched:
+                yield o.AttemptBegan(loop.id, lease.attempt, "base")
+            if not process.alive:
+                yield o.AttemptEnded(loop.id, lease.attempt, process.trouble)
+
+    # --- attempts ---------------------------------------------------------------------------------------------------
+
+    def _start(self, loop: Loop) -> None:
+        """Start the attempt's process, or say once more what became of it."""
+        key = (loop.id, loop.attempt)
+        process = self.processes.get(key)
+        if process is None:
+            process = self.processes[key] = self._launch(key, loop)
+        if process.launched:
+            self.world.report(o.AttemptBegan(*key, "base"))
+        if not process.alive:
+            self.world.report(o.AttemptEnded(*key, process.trouble))
+
+    def _launch(self, key: Key, loop: Loop) -> Process:
+        """Draw what will become of an attempt."""
+        world, draw = self.world, self.world.chance
+        unlucky = draw.random() if world.faulty else 1.0
+        if unlucky < 0.05:
+            world.met("fault: an attempt did not start")
+            return Process(key, False, Trouble(Failure.INFRA, "no worktree", launch=True), launched=False)
+        process = Process(key, stubborn=unlucky > 0.9 and world.faulty)
+        self.products[key] = self._product(loop)
+        judge_only = loop.lease is not None and loop.lease.judge_only
+        if unlucky < 0.1 and not judge_only:
+            world.met("fault: an attempt never ended")
+            process.never_ends = True
+            process.trouble = Trouble(Failure.TIMEOUT, "wall clock")
+            world.later(WALL_CLOCK_MS, lambda: self._end(process))
+            return process
+        if unlucky < 0.4 and not judge_only:
+            process.trouble = self.trouble(draw.choice(COMMAND_TROUBLES))
+        took = 1 if judge_only else draw.choice((5, 4_000, 30_000, 90_000))
+        if draw.random() < 0.4:
+            used = Usage(draw.choice((None, 100, 3_000)), draw.choice((None, 900)), draw.choice((0, took)))
+            world.later(took // 2, lambda: self._used(process, used))
+        world.later(took, lambda: self._end(process))
+        return process
+
+    def _product(self, loop: Loop) -> Artifact:
+        """Draw what a loop hands over; a judge alone looks at what the last attempt left."""
+        if loop.lease is not None and loop.lease.judge_only and (loop.id, loop.attempt - 1) in self.products:
+            return self.products[loop.id, loop.attempt - 1]
+        return self.world.author.product(loop.id, loop.type, self.world.settings)
+
+    def trouble(self, failure: Failure) -> Trouble:
+        """Draw the details of trouble."""
+        draw, wall = self.world.chance, self.world.wall
+        self.world.met(f"trouble: {failure.value}")
+        signature = draw.choice(("", "same", "same", "other")) if failure in (Failure.REFUSED, Failure.CONFLICT) else ""
+        if failure is not Failure.LIMITED:
+            return Trouble(failure, failure.value, signature)
+        return Trouble(
+            failure,
+            "429",
+            resets_at=draw.choice((None, None, wall + 50_000)),
+            retry_after_ms=draw.choice((None, 7_000)),
+        )
+
+    def _used(self, process: Process, used: Usage) -> None:
+        """Report what a living attempt has used."""
+        if process.alive:
+            self.world.report(o.AttemptUsed(*process.key, used))
+
+    def _end(self, process: Process) -> None:
+        """Let a process come to its end, if nobody killed it before."""
+        if process.alive:
+            process.alive = False
+            self.world.report(o.AttemptEnded(*process.key, process.trouble))
+
+    def kill(self, key: Key) -> None:
+        """Let a process die by somebody's hand."""
+        process = self.processes[key]
+        process.trouble = Trouble(Failure.INFRA, "killed")
+        self._end(process)
+
+    def _stop(self, key: Key) -> None:
+        """End a process, at once or after it was asked nicely for long."""
+        process = self.processes.get(key)
+        if process is None or not process.alive:
+            self.world.report(o.StopSeen(*key))
+        elif not process.stopping:
+            process.stopping = True
+            self.world.later(20_000 if process.stubborn else 50, lambda: self._stopped(process))
+
+    def _stopped(self, process: Process) -> None:
+        """Report that a process is gone with all its descendants."""
+        process.alive = False
+        self.world.report(o.StopSeen(*process.key))
+
+    # --- what the engine does itself ----------------------------------------------------------------------------------
+
+    def _once(self, what: str, loop: Loop, took: int, then: object) -> None:
+        """Do one thing for an attempt unless it is under way."""
+        mark = (what, (loop.id, loop.attempt))
+        if mark in self._busy:
+            return
+        self._busy.add(mark)
+
+        def happen() -> None:
+            self._busy.discard(mark)
+            then(loop)  # type: ignore[operator]
+
+        self.world.later(took, happen, dies_with_engine=True)
+
+    def _judged(self, loop: Loop) -> None:
+        """Say what the judge says."""
+        unlucky = self.world.faulty and self.world.chance.random() < 0.25
+        trouble = self.trouble(self.world.chance.choice(JUDGE_TROUBLES)) if unlucky else None
+        self.world.report(o.Judged(loop.id, loop.attempt, trouble))
+
+    def _move_branch(self, loop: Loop) -> None:
+        """Bring the commits to the plan branch, then go on in steps of which each may be the last."""
+        world, key = self.world, (loop.id, loop.attempt)
+        if key not in self.landed and world.faulty and world.chance.random() < 0.2:
+            world.report(o.LandingFailed(*key, self.trouble(world.chance.choice(LANDING_TROUBLES))))
+            return
+        self.landed.add(key)
+        self._once("publish", loop, 2, self._publish)
+
+    def _publish(self, loop: Loop) -> None:
+        """Put the artifact on disk, unless a person's file that nobody has read yet lies there."""
+        artifact = self.products.get((loop.id, loop.attempt))
+        if artifact is None:
+            artifact = self.products[loop.id, loop.attempt] = self._product(loop)
+        self._put(loop, artifact)
+        self._once("tell", loop, 2, self._landed)
+
+    def _landed(self, loop: Loop) -> None:
+        """Report the landing."""
+        artifact = self.products[loop.id, loop.attempt]
+        self.world.report(o.LandingDone(loop.id, loop.attempt, f"{loop.id}#{loop.attempt}", digest_of(artifact), artifact))
+
+    def _put(self, loop: Loop, artifact: Artifact) -> None:
+        """Publish a file over what loopr knows to be its own or to have taken."""
+        there = self.world.files.get(loop.id, artifact)
+        known = self.world.shadow.loops[loop.id].artifact if loop.id in self.world.shadow.loops else ""
+        if there is not None and digest_of(there) in self.published | {known, digest_of(artifact)}:
+            self.world.write(loop.id, artifact)
+        self.world.contents[digest_of(artifact)] = artifact
+        self.published.add(digest_of(artifact))
+
+    def _written(self, loop: Loop) -> None:
+        """Write the artifact of a loop that completes by declaration."""
+        entry = self.world.journal.entry(loop.id)
+        if entry is None:
+            return
+        artifact = self.world.author.written(entry, loop.type)
+        self._put(loop, artifact)
+        self.world.report(o.DeclaredWritten(loop.id, digest_of(artifact), artifact, f"specs/{loop.id}.md"))

@@ -1,0 +1,335 @@
+"""What must hold in every simulated world, after every event, every step and every round, and at rest.
+
+Everything is counted and formed anew here, from the loops alone and by the words of the specification, and compared with
+what the core keeps up to date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from loopr.core import events as e
+from loopr.core import observations as o
+from loopr.core import workspace_events as w
+from loopr.core.choose import pick
+from loopr.core.declaring import wanted_children
+from loopr.core.fairness import next_project
+from loopr.core.forest import Forest
+from loopr.core.gates import closed_for_group, closed_gates, group_ready_since, own_gates_open, ready_since
+from loopr.core.model import OCCUPYING, Gate, Loop, Status
+from loopr.core.owed import owed
+from loopr.core.policy import DEFAULT_LANE
+from loopr.core.ranking import fixed_score, score
+from loopr.core.scene import Occupancy
+from loopr.errors import PlanError
+from tests.sim.journals import Told
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+
+class Broken(AssertionError):
+    """A promise does not hold."""
+
+
+def require(holds: bool, words: object) -> None:
+    """Complain unless something holds."""
+    if not holds:
+        raise Broken(words() if callable(words) else str(words))
+
+
+def gates_of(forest: Forest, loop: Loop, now: int) -> list[Gate]:
+    """List what `why` would print."""
+    return list(closed_gates(forest, loop, now))
+
+
+def occupies(loop: Loop) -> bool:
+    """Say by the words of the specification whether a loop takes a slot."""
+    return loop.ending is not None or loop.status in (Status.LEASED, Status.RUNNING, Status.CHECKING, Status.LANDING)
+
+
+def holds(forest: Forest, lease: str) -> bool:
+    """Say whether a pull worker's lease is the present one."""
+    loop_id, _, attempt = lease.rpartition("#")
+    loop = forest.loops.get(loop_id)
+    return loop is not None and loop.status is Status.RUNNING and loop.lease is not None and loop.attempt == int(attempt)
+
+
+def is_stale(forest: Forest, seen: o.Observation) -> bool:
+    """Say whether an observation quotes an attempt that is neither the present nor an ending one."""
+    attempt: int | None = getattr(seen, "attempt", None)
+    if attempt is None:
+        return False
+    loop = forest.loops.get(seen.loop)  # type: ignore[attr-defined]
+    if loop is None:
+        return True
+    present = [each.attempt for each in (loop.lease, loop.ending) if each is not None]
+    return attempt not in present
+
+
+# --- every event --------------------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """Replays every event from its text, and looks at each with the state that it was decided in."""
+
+    def __init__(self, world: World) -> None:
+        """Begin with an empty forest."""
+        self.world = world
+        self.shadow = Forest()
+        self.grant = 0
+        self.attempts: dict[str, int] = {}
+
+    def told(self, told: list[Told]) -> None:
+        """Take what was appended; the rows that follow must be those the journal keeps."""
+        for each in told:
+            before = len(self.shadow.occupancy.loops)
+            if isinstance(each.event, e.LeaseGranted):
+                self._granted(each.event, each.at)
+            elif isinstance(each.event, w.ConvoyLanded):
+                members = self.shadow.shared.convoys[each.event.name].members
+                require(all(map(self.shadow.tree.done, members)), f"{each.event} with {members}")
+            self.shadow.apply(each.event, each.at)
+            more = len(self.shadow.occupancy.loops) > before
+            require(not more or isinstance(each.event, e.LeaseGranted | e.Approved), f"{each.event} takes a slot")
+        self._same_rows()
+
+    def _same_rows(self) -> None:
+        """Compare the rows that follow from the replay with those that were stored."""
+        stored = self.world.journal.rows()
+        for table, key, body in self.shadow.take_rows().changes:
+            if table != "entries":
+                require(stored.get((table, key)) == body, lambda: f"{key}: replay {body}, rows {stored.get((table, key))}")
+
+    def _granted(self, event: e.LeaseGranted, at: int) -> None:
+        """Ask of every lease whether it may be."""
+        forest, loop = self.shadow, self.shadow.loops[event.loop]
+        require(event.grant == self.grant + 1, f"{event} after grant {self.grant}")
+        require(event.attempt > self.attempts.get(loop.id, 0), f"{event} reissues attempt {self.attempts.get(loop.id)}")
+        self.grant, self.attempts[loop.id] = event.grant, event.attempt
+        require(loop.status is Status.PENDING, f"{event} for a loop that is {loop.status}")
+        parent = forest.loops[loop.parent] if loop.parent is not None else None
+        require(parent is None or parent.status is Status.COMPLETE, f"{event} before its parent is complete")
+        require(loop.ending is None, f"{event} while {loop.ending} lives")
+        pull = event.expires_at is not None
+        closed = [each for each in gates_of(forest, loop, at) if not (pull and each.gate == "manual")]
+        require(not closed, f"{event} past {closed}")
+        self._below_ceilings(event, loop)
+
+    def _below_ceilings(self, event: e.LeaseGranted, loop: Loop) -> None:
+        """Count anew what is occupied, and compare with every ceiling."""
+        policy, busy = self.shadow.policy, [each for each in self.shadow.loops.values() if occupies(each)]
+        lane = policy.lane(event.lane).max_concurrent
+        ramp = self.shadow.shared.lane(event.lane).ramp
+        counts = {
+            "max_loops": (len(busy), policy.max_loops if policy.max_loops > 0 else None),
+            "per_type": (sum(each.type == loop.type for each in busy), policy.per_type.get(loop.type)),
+            "project": (sum(each.project == loop.project for each in busy), policy.project(loop.project).max_concurrent),
+            "lane": (sum((each.lane or DEFAULT_LANE) == event.lane for each in busy), lane),
+            "ramp": (sum((each.lane or DEFAULT_LANE) == event.lane for each in busy), ramp),
+        }
+        if event.lane != DEFAULT_LANE:
+            calls = sum((each.lane or DEFAULT_LANE) != DEFAULT_LANE for each in busy)
+            counts["api calls"] = (calls, policy.max_api_calls)
+        for name, (count, limit) in counts.items():
+            require(limit is None or count < limit, f"{event} at {name}: {count} of {limit}")
+        if loop.serial:
+            line = [each.id for each in busy if each.serial and (each.parent, each.type) == (loop.parent, loop.type)]
+            require(not line, f"{event} beside its serial siblings {line}")
+
+
+# --- every step ---------------------------------------------------------------------------------------------------------
+
+
+def after_a_step(world: World) -> None:
+    """Count everything anew."""
+    forest = world.shadow
+    now = max(world.wall, forest.at)
+    _same_occupancy(forest)
+    _same_tree(forest)
+    _nobody_lives_uncounted(world)
+    forest.advance(now)
+    gates = {each.id: gates_of(forest, each, now) for each in forest.loops.values()}
+    for name in {each.gate for closed in gates.values() for each in closed}:
+        world.met(f"gate: {name}")
+    _ready_as_formed(forest, gates, now)
+    _next_by_the_formula(forest, gates, now)
+
+
+def _same_occupancy(forest: Forest) -> None:
+    """Compare the running count with a new one."""
+    kept, new = forest.occupancy, Occupancy()
+    for loop in forest.loops.values():
+        if occupies(loop) or loop.holds_line:
+            new.count(loop, 1)
+    for name in ("loops", "by_type", "by_project", "by_lane", "api_calls", "lines"):
+        ours, theirs = getattr(kept, name), getattr(new, name)
+        require(ours == theirs, f"occupancy.{name} is {ours}, counted anew {theirs}")
+
+
+def _same_tree(forest: Forest) -> None:
+    """Compare the counters and lists of the tree with new ones."""
+    tree, loops = forest.tree, forest.loops
+    below = {each: [0, 0, 0, 0, 0, 0] for each in loops}
+    for loop in loops.values():
+        require(loop.parent is None or loop.parent in loops, f"{loop.id} has lost its parent")
+        here = loop.status is not Status.INVALIDATED
+        ended = loop.since if loop.status in (Status.COMPLETE, Status.INVALIDATED) else 0
+        marks = (loop.status is Status.COMPLETE, loop.status in OCCUPYING, loop.status is Status.PARKED)
+        for above in tree.ancestors(loop):
+            counts = below[above.id]
+            for place, mark in enumerate((True, *marks, loop.status is Status.FAILED)):
+                counts[place] += here and mark
+            counts[5] = max(counts[5], ended)
+    for loop_id, counts in below.items():
+        kept = tree.below[loop_id]
+        ours = [kept.total, kept.complete, kept.running, kept.parked, kept.failed, kept.latest]
+        require(ours == counts, f"below {loop_id}: {ours}, counted anew {counts}")
+    for parent in (None, *loops):
+        wanted = sorted(
+            (0 if parent is None else each.place, each.id)
+            for each in loops.values()
+            if each.parent == parent and each.status is not Status.INVALIDATED
+        )
+        require(tree.children(parent) == [each for _, each in wanted], f"children of {parent}: {tree.children(parent)}")
+    for status, listed in tree.by_status.items():
+        require(set(listed) == {each.id for each in loops.values() if each.status is status}, f"by_status {status}")
+    require(set(tree.ending) == {each.id for each in loops.values() if each.ending}, "the list of endings")
+
+
+def _nobody_lives_uncounted(world: World) -> None:
+    """Every process that lives is the present or the ending attempt of its loop, hence the only one."""
+    for loop_id, attempt in world.hands.alive():
+        loop = world.shadow.loops.get(loop_id)
+        present = [each.attempt for each in (loop.lease, loop.ending) if each is not None] if loop else []
+        require(attempt in present, f"{loop_id}#{attempt} lives, but the loop is {loop}")
+
+
+def _ready_as_formed(forest: Forest, gates: dict[str, list[Gate]], now: int) -> None:
+    """The groups hold exactly whom they should, as they should, and open and close as a whole."""
+    grouped: dict[str, Any] = {}
+    for key, group in forest.ready.groups():
+        require(bool(group.members), f"group {key} is empty")
+        heaps = {entry.id: (fixed, entry) for fixed, heap in group.classes.items() for entry in heap if not group._stale(entry)}
+        since = {each.entry.id: each.ready for each in group.waiting if not group._stale(each.entry)}
+        head = forest.loops[next(iter(group.members))]
+        shut = closed_for_group(forest, head, now)
+        for loop_id in group.members:
+            loop = forest.loops[loop_id]
+            grouped[loop_id] = key
+            fixed, entry = heaps[loop_id]
+            require(key == forest._group_key(loop), f"{loop_id} stands in {key}, not in {forest._group_key(loop)}")
+            require(fixed == fixed_score(forest.policy, loop), f"{loop_id} stands in class {fixed}")
+            require(entry.order == forest.tree.order(loop), f"{loop_id} stands at {entry.order}")
+            require(entry.created == loop.created, f"{loop_id} was created at {loop.created}, stands at {entry.created}")
+            if loop_id in since:
+                require(since[loop_id] == ready_since(forest, loop), f"{loop_id} is ready since {ready_since(forest, loop)}")
+            require(bool(shut) == bool(gates[loop_id]), f"group of {loop_id} is closed by {shut}, the loop by {gates[loop_id]}")
+    wanted = {each.id for each in forest.loops.values() if own_gates_open(forest, each) and each.not_before <= now}
+    require(set(grouped) == wanted, f"ready are {sorted(grouped)}, should be {sorted(wanted)}")
+    pending = (each for each in forest.loops.values() if each.status is Status.PENDING)
+    require(set(forest.settling) == {each.id for each in pending if forest.settles(each)}, "the list of the settling")
+
+
+def _next_by_the_formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> None:
+    """The pick is what sorting everything by the words of the specification gives."""
+    found, wanted = pick(forest, now), _formula(forest, gates, now)
+    require((found and found.id) == wanted, lambda: f"next is {found and found.id}, by the formula {wanted}")
+
+
+def _formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> str | None:
+    """Say who is next, in the plainest way."""
+    runnable = [each for each in forest.loops.values() if not gates[each.id]]
+    by_id = {each.id for each in runnable}
+    first = next((each for each in forest.shared.dispatch if each in by_id), None)
+    if first is not None or not runnable:
+        return first
+    project = next_project(forest, sorted({each.project for each in runnable}), now)
+    mine = [each for each in runnable if each.project == project]
+    limit = forest.policy.starvation_ms
+    ready = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in mine}
+    starved = [each for each in mine if limit and ready[each.id] <= now - limit]
+    if starved:
+        return min(starved, key=lambda each: (ready[each.id], each.created, forest.tree.order(each), each.id)).id
+    return min(
+        mine, key=lambda each: (-score(forest.policy, each, now).total, each.created, forest.tree.order(each), each.id)
+    ).id
+
+
+# --- every round --------------------------------------------------------------------------------------------------------
+
+
+def after_a_round(forest: Forest, now: int) -> None:
+    """Whatever does not run has a reason, unless the pace says: later."""
+    if now < forest.shared.paced_until():
+        return
+    for loop in forest.loops.values():
+        require(bool(gates_of(forest, loop, now)) or occupies(loop), f"{loop.id} has no closed gate and was not chosen")
+
+
+def same_state(live: Forest, twin: Forest) -> None:
+    """A forest from the rows is the live one."""
+    ours, theirs = live.all_rows(), twin.all_rows()
+    if ours != theirs:
+        keys = [key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)]
+        raise Broken("\n".join(f"{key}: live {ours.get(key)}\n     from rows {theirs.get(key)}" for key in keys))
+
+
+# --- at rest ------------------------------------------------------------------------------------------------------------
+
+
+def at_rest(world: World) -> None:
+    """Nothing lives, nothing is owed, every loop is done or says why not, and nobody waits for nobody."""
+    forest = world.shadow
+    now = max(world.wall, forest.at)
+    require(not list(world.hands.alive()), f"alive at rest: {list(world.hands.alive())}")
+    require(not list(owed(forest, now)), f"owed at rest: {list(owed(forest, now))}")
+    busy = [each.id for each in forest.loops.values() if occupies(each)]
+    require(not busy, f"occupied at rest: {busy}")
+    for loop in forest.loops.values():
+        gates = {each.gate for each in gates_of(forest, loop, now)}
+        require(bool(gates), f"{loop.id} is neither done nor says why not")
+        require(not gates & {"stopping", "backoff", "host", "drain"}, f"{loop.id} waits at rest for {gates}")
+        if loop.status is Status.PENDING:
+            require(not gates <= {"serial"}, f"{loop.id} waits for a serial sibling that waits too")
+    for loop in forest.loops.values():
+        for problem in _undeclared_differently(world, loop):
+            raise Broken(problem)
+
+
+def _undeclared_differently(world: World, loop: Loop) -> Iterator[str]:
+    """The children of a complete loop are those that its artifact declares, as it declares them."""
+    artifact = world.contents.get(loop.artifact)
+    if loop.status is not Status.COMPLETE or artifact is None:
+        return
+    try:
+        wanted = {each.id: each.terms for each in wanted_children(world.shadow, loop, artifact)}
+    except PlanError:
+        return
+    found = {each: world.shadow.loops[each].terms for each in world.shadow.tree.children(loop.id)}
+    if wanted.keys() != found.keys():
+        yield f"{loop.id} declares {sorted(wanted)}, and has {sorted(found)}"
+        return
+    for child, terms in wanted.items():
+        ours = found[child]._replace(serial=terms.serial)
+        if ours != terms:
+            yield f"{child} should be {terms}\n     but is {ours}"
+
+
+def all_done(world: World) -> None:
+    """After everything was mended, all is done, but for what needs something that nobody declares."""
+    forest = world.shadow
+    now = max(world.wall, forest.at)
+    for loop in forest.loops.values():
+        if loop.status in (Status.COMPLETE, Status.INVALIDATED):
+            continue
+        gates = gates_of(forest, loop, now)
+        waits = [each for each in gates if each.gate in ("parent", "needs")]
+        require(bool(waits), lambda loop=loop, gates=gates: f"{loop.id} is not done although all was mended: {loop} {gates}")
+
+
+def encoded(rows: object) -> str:
+    """Write plain values down to compare them."""
+    return json.dumps(rows, sort_keys=True)

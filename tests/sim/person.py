@@ -1,0 +1,382 @@
+"""What people, scripts and pull workers do to a simulated world, as a table: every verb that changes something.
+
+Each entry returns False where it finds nothing to do. Whether it makes sense in the present state is for loopr to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopr.core import observations as o
+from loopr.core import wishes
+from loopr.core.choose import take
+from loopr.core.model import Failure, Loop, Status
+from loopr.core.policy import DEFAULT_LANE
+from loopr.errors import StaleLease
+from tests.sim import invariants
+from tests.sim.author import LANES, PROJECTS, digest_of
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+S = Status
+PLANS = ("p1", "p2")
+
+
+def _some(world: World, *fitting: Status) -> Loop | None:
+    """Pick a loop: mostly one in a fitting state, now and then any."""
+    found = world.loops(*fitting) if world.chance.random() < 0.9 else world.loops()
+    return world.chance.choice(found) if found else None
+
+
+def _on_loop(name: str, wish: Callable[..., object], *fitting: Status) -> Callable[[World], bool]:
+    """Make an act of a wish about one loop."""
+
+    def act(world: World) -> bool:
+        loop = _some(world, *fitting)
+        if loop is None:
+            return False
+        return world.request(f"{name} {loop.id}", lambda forest, now: wish(forest, loop.id, now))  # type: ignore[arg-type,return-value]
+
+    return act
+
+
+# --- plans and files --------------------------------------------------------------------------------------------------
+
+
+def start(world: World, plan: str | None = None) -> bool:
+    """Start a plan, or start it again with what its file says by then."""
+    plan = plan or world.chance.choice(PLANS)
+    known = world.shadow.loops.get(plan)
+    old = world.files.get(plan) if known is not None else None
+    if old is not None and world.chance.random() < 0.7:
+        artifact = world.author.edited(old, world.author.ladder[0], world.settings, ()) if world.chance.random() < 0.5 else old
+    else:
+        artifact = world.author.plan(plan, world.settings)
+    offered = o.PlanOffered(plan, artifact, digest_of(artifact), world.chance.choice(("./here.md", "./there.md")), "main", "c0")
+    if artifact.declares:
+        world.write(plan, artifact)
+    world.contents[digest_of(artifact)] = artifact
+    return world.request(f"start {plan}", lambda forest, now: _interpret(forest, offered, now))  # type: ignore[arg-type,return-value]
+
+
+def _interpret(forest: object, seen: o.Observation, now: int) -> object:
+    """Let a verb interpret what it saw itself."""
+    from loopr.core.intake import interpret
+
+    return interpret(forest, seen, now)  # type: ignore[arg-type]
+
+
+def edit(world: World) -> bool:
+    """Edit a published file."""
+    known = [each for each in sorted(world.files) if each in world.shadow.loops and world.files[each] is not None]
+    if not known:
+        return False
+    loop = world.shadow.loops[world.chance.choice(known)]
+    others = [each.id for each in world.loops() if each.status is not S.INVALIDATED]
+    old = world.files[loop.id]
+    if old is None:
+        return False
+    world.write(loop.id, world.author.edited(old, loop.type, world.settings, others))
+    return _hint(world, f"edits {loop.id}", loop.id)
+
+
+def undo(world: World) -> bool:
+    """Put a file back to what it said some time before."""
+    known = [each for each in sorted(world.files) if each in world.shadow.loops]
+    if not known:
+        return False
+    loop_id = world.chance.choice(known)
+    name = loop_id.rpartition("/")[2]
+    earlier = [each for each in world.contents.values() if each.id == name]
+    if not earlier:
+        return False
+    world.write(loop_id, world.chance.choice(earlier))
+    return _hint(world, f"puts back {loop_id}", loop_id)
+
+
+def drop(world: World) -> bool:
+    """Write the artifact of a loop by hand."""
+    loop = _some(world, S.PENDING, S.PARKED, S.FAILED, S.RUNNING, S.CHECKING, S.AWAITING, S.LANDING, S.LEASED)
+    if loop is None:
+        return False
+    entries = world.author.entries(loop.type, world.settings)
+    world.write(loop.id, world.author.artifact(loop.id.rpartition("/")[2], loop.type, entries))
+    return _hint(world, f"drops {loop.id}", loop.id)
+
+
+def garble(world: World) -> bool:
+    """Leave a file that nobody can read."""
+    if not world.files:
+        return False
+    loop_id = world.chance.choice(sorted(world.files))
+    world.write(loop_id, None)
+    return _hint(world, f"garbles {loop_id}", loop_id)
+
+
+def delete(world: World) -> bool:
+    """Delete a published file."""
+    if not world.files:
+        return False
+    loop_id = world.chance.choice(sorted(world.files))
+    del world.files[loop_id]
+    world.report(o.FileGone(loop_id))
+    world.tell(f"a person deletes {loop_id}")
+    return True
+
+
+def _hint(world: World, what: str, loop_id: str) -> bool:
+    """Let the watcher of files say that one has changed; the rescan will say so too."""
+    world.tell(f"a person {what}")
+    world.report(world.file_seen(loop_id))
+    return True
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def change_settings(world: World) -> bool:
+    """Edit the settings: ceilings up or down, lanes, budgets, types."""
+    world.settings = world.author.edited_policy(world.settings)
+    world.tell("a person edits the settings")
+    if world.engine is not None:
+        world.inbox.append(o.PolicySeen(world.settings))
+    return True
+
+
+# --- verbs about several loops ----------------------------------------------------------------------------------------
+
+
+def _scope(world: World) -> str | None:
+    """Pick what to pause: a loop, a project or everything."""
+    loop = _some(world)
+    return world.chance.choice([loop.id if loop else None, loop.id if loop else None, "project:other", "workspace"])
+
+
+def pause(world: World) -> bool:
+    """Pause something, now and then at once."""
+    scope, at_once = _scope(world), world.chance.random() < 0.4
+    if scope is None:
+        return False
+    name = "pause --now" if at_once else "pause"
+    return world.request(f"{name} {scope}", lambda forest, now: wishes.pause(forest, scope, "ann", "", at_once=at_once))
+
+
+def resume(world: World) -> bool:
+    """Lift a hold."""
+    held = [*world.shadow.shared.holds, *(each.id for each in world.loops() if each.hold is not None)]
+    scope = world.chance.choice(held) if held else _scope(world)
+    return scope is not None and world.request(f"resume {scope}", lambda forest, now: wishes.resume(forest, scope, "ann"))
+
+
+def clear(world: World) -> bool:
+    """Clear some loops from the queue."""
+    some = tuple(dict.fromkeys(each.id for each in (_some(world, S.PENDING), _some(world, S.PENDING)) if each))
+    return bool(some) and world.request(f"clear {some}", lambda forest, now: wishes.clear(forest, some, "ann"))
+
+
+def dispatch(world: World) -> bool:
+    """Put some loops ahead of the queue."""
+    some = tuple(dict.fromkeys(each.id for each in (_some(world, S.PENDING), _some(world, S.PENDING)) if each))
+    return bool(some) and world.request(f"dispatch {some}", lambda forest, now: wishes.dispatch(forest, some, "ann"))
+
+
+def convoy(world: World) -> bool:
+    """Make a convoy, or add to one."""
+    loop, name = _some(world), world.chance.choice(("north", "south"))
+    return loop is not None and world.request(f"convoy {name}", lambda forest, now: wishes.form_convoy(forest, name, (loop.id,)))
+
+
+def reset_lane(world: World) -> bool:
+    """End a lane's rest."""
+    lane = world.chance.choice((*world.shadow.shared.lanes, *LANES[:1]))
+    return world.request(f"reset lane:{lane}", lambda forest, now: wishes.reset_lane(forest, lane, "ann"))
+
+
+def stop_engine(world: World) -> bool:
+    """Ask the engine to stop, in good order."""
+    if world.engine is None:
+        return False
+    world.tell("a person asks the engine to stop")
+    world.inbox.append(o.EngineDrains("ann"))
+    world.run_engine()
+    if world.engine is not None and world.chance.random() < 0.5:
+        world.inbox.append(o.EngineLeft())
+        world.run_engine()
+        world.kill_engine()
+    return True
+
+
+def start_engine(world: World) -> bool:
+    """Start the engine again."""
+    if world.engine is not None and not world.shadow.shared.engine.draining:
+        return False
+    world.kill_engine()
+    world.start_engine()
+    return True
+
+
+# --- pull workers -----------------------------------------------------------------------------------------------------
+
+
+def lease_take(world: World) -> bool:
+    """Take one or two leases."""
+    before = world.journal.last_seq()
+    types = () if world.chance.random() < 0.7 else (world.chance.choice(world.author.ladder),)
+    limit = world.chance.choice((1, 1, 2))
+    done = world.request("lease take", lambda forest, now: take(forest, now, holder="bob", limit=limit, types=types))
+    for told in world.journal.since(before):
+        if type(told.event).__name__ == "LeaseGranted" and told.event.holder == "bob":  # type: ignore[attr-defined]
+            world.leases.append(f"{told.event.loop}#{told.event.attempt}")  # type: ignore[attr-defined]
+    return done
+
+
+def _lease(world: World) -> str | None:
+    """Pick a lease: mostly one that the worker believes to hold, now and then one of old, or nonsense."""
+    if world.old_leases and world.chance.random() < 0.25:
+        return world.chance.choice(world.old_leases)
+    return world.chance.choice(world.leases) if world.leases else None
+
+
+def _quote(world: World, name: str, wish: Callable[..., object], *, ends: bool) -> bool:
+    """Quote a lease; a stale one must be refused, and nothing else."""
+    lease = _lease(world)
+    if lease is None:
+        return False
+    held = invariants.holds(world.shadow, lease)
+    refusals: list[StaleLease] = []
+
+    def guarded(forest: object, now: int) -> object:
+        try:
+            yield from wish(forest, lease, now)  # type: ignore[attr-defined]
+        except StaleLease as refusal:
+            refusals.append(refusal)
+            raise
+
+    if ends and lease in world.leases:
+        world.leases.remove(lease)
+        world.old_leases.append(lease)
+    done = world.request(f"{name} {lease}", guarded)  # type: ignore[arg-type]
+    invariants.require(held or not done, f"{name} with the stale {lease} was taken")
+    if refusals:
+        world.met("fault: a stale lease was quoted")
+    return done
+
+
+def lease_renew(world: World) -> bool:
+    """Give a sign of life."""
+    return _quote(world, "lease renew", wishes.renew_lease, ends=False)
+
+
+def lease_complete(world: World) -> bool:
+    """Say that the work is done."""
+    return _quote(world, "lease complete", wishes.complete_lease, ends=True)
+
+
+def lease_release(world: World) -> bool:
+    """Give a lease back."""
+    return _quote(
+        world, "lease release", lambda forest, lease, now: wishes.release_lease(forest, lease, now, None, "bob left"), ends=True
+    )
+
+
+def lease_fail(world: World) -> bool:
+    """Give a lease back because something went wrong."""
+    trouble = world.hands.trouble(world.chance.choice((Failure.INFRA, Failure.REFUSED, Failure.LIMITED, Failure.BLOCKED)))
+    return _quote(
+        world, "lease fail", lambda forest, lease, now: wishes.release_lease(forest, lease, now, trouble, ""), ends=True
+    )
+
+
+def lease_reclaim(world: World) -> bool:
+    """Reclaim a lease by hand."""
+    return _quote(world, "lease reclaim", lambda forest, lease, now: wishes.reclaim_lease(forest, lease, now, "ann"), ends=True)
+
+
+def fall_silent(world: World) -> bool:
+    """A worker goes away without a word."""
+    if not world.leases:
+        return False
+    world.met("fault: a worker fell silent")
+    world.old_leases.append(world.leases.pop())
+    return True
+
+
+PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
+    "start": (3, start),
+    "edit": (10, edit),
+    "undo": (4, undo),
+    "drop": (6, drop),
+    "garble": (1, garble),
+    "delete": (2, delete),
+    "change settings": (5, change_settings),
+    "pause": (4, pause),
+    "resume": (5, resume),
+    "clear": (1, clear),
+    "dispatch": (2, dispatch),
+    "convoy": (1, convoy),
+    "reset lane": (2, reset_lane),
+    "stop engine": (1, stop_engine),
+    "start engine": (3, start_engine),
+    "cancel": (3, _on_loop("cancel", lambda f, i, n: wishes.cancel(f, i, "ann"), *(set(S) - {S.CANCELLED, S.INVALIDATED}))),
+    "retry": (4, _on_loop("retry", lambda f, i, n: wishes.retry(f, i, "ann", n), S.PARKED, S.FAILED, S.CANCELLED)),
+    "retry --fresh": (3, _on_loop("renew", lambda f, i, n: wishes.renew(f, i, "ann"), S.COMPLETE, S.PARKED, S.FAILED)),
+    "reset": (4, _on_loop("reset", lambda f, i, n: wishes.unpark(f, i, "ann"), S.PARKED)),
+    "approve": (6, _on_loop("approve", lambda f, i, n: wishes.approve(f, i), S.AWAITING)),
+    "reject": (1, _on_loop("reject", lambda f, i, n: wishes.reject(f, i, "no"), S.AWAITING)),
+    "iterate": (2, _on_loop("iterate", lambda f, i, n: wishes.iterate(f, i, "again"), S.AWAITING)),
+    "forget": (1, _on_loop("forget", lambda f, i, n: wishes.forget(f, i), S.INVALIDATED)),
+    "lease take": (4, lease_take),
+    "lease renew": (2, lease_renew),
+    "lease complete": (3, lease_complete),
+    "lease release": (1, lease_release),
+    "lease fail": (2, lease_fail),
+    "lease reclaim": (1, lease_reclaim),
+    "fall silent": (1, fall_silent),
+}
+"""How often each act comes, and the act."""
+
+
+def tidy_up(world: World) -> None:
+    """Do all that a person would who wants everything done: lift, mend, decide, write what nobody else writes."""
+    world.tell("--- a person tidies up")
+    world.settings = world.author.generous(world.settings)
+    if world.engine is not None:
+        world.inbox.append(o.PolicySeen(world.settings))
+    for scope in [*world.shadow.shared.holds, *(each.id for each in world.loops() if each.hold)]:
+        world.request(f"resume {scope}", lambda forest, now, scope=scope: wishes.resume(forest, scope, "ann"))  # type: ignore[misc]
+    for loop in world.loops():
+        _mend(world, loop.id)
+
+
+def _mend(world: World, loop_id: str) -> None:
+    """Bring one loop back, or decide on it."""
+    loop = world.shadow.loops[loop_id]
+    if loop.parent is None and not loop.budget.unlimited and world.files.get(loop_id) is not None:
+        world.write(loop_id, replace(world.files[loop_id], budget=type(loop.budget)()))  # type: ignore[type-var]
+    if loop.status in (S.PARKED, S.FAILED, S.CANCELLED):
+        world.request(f"retry {loop_id}", lambda forest, now: wishes.retry(forest, loop_id, "ann", now))
+    elif loop.status is S.AWAITING:
+        world.request(f"approve {loop_id}", lambda forest, now: wishes.approve(forest, loop_id))
+    if loop_id in world.files and world.files[loop_id] is None:
+        del world.files[loop_id]
+    if loop.status is S.COMPLETE and loop_id not in world.files and loop.artifact in world.contents:
+        world.write(loop_id, world.contents[loop.artifact])
+
+
+def write_what_is_manual(world: World) -> bool:
+    """Write the artifacts that only a person can."""
+    found = False
+    for loop in world.loops(S.PENDING):
+        gates = {each.gate for each in invariants.gates_of(world.shadow, loop, world.wall)}
+        if gates == {"manual"}:
+            entries = world.author.entries(loop.type, world.settings, most=1, nested=0)
+            world.write(loop.id, world.author.artifact(loop.id.rpartition("/")[2], loop.type, entries))
+            world.tell(f"a person drops {loop.id}")
+            found = True
+    return found
+
+
+_UNUSED = (DEFAULT_LANE, PROJECTS)

@@ -1,0 +1,74 @@
+"""Plays one simulated world from its seed: some steps with every kind of fault, then rest, then a person tidies up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from random import Random
+
+from tests.sim import invariants
+from tests.sim.faults import THROWN
+from tests.sim.journals import Remembers
+from tests.sim.person import PERSON, start, tidy_up, write_what_is_manual
+from tests.sim.world import World
+
+STEPS = 45
+Table = Mapping[str, tuple[int, Callable[[World], bool]]]
+
+
+def play(
+    seed: int, journal: Remembers | None = None, *, steps: int = STEPS, compare_every: int = 1, tidy: bool = True
+) -> Counter[str]:
+    """Play one world; a broken promise is told with its seed and how it came about."""
+    world: World | None = None
+    try:
+        world = World(seed, journal, compare_every=compare_every)
+        start(world, "p1")
+        for _ in range(steps):
+            step(world)
+        come_to_rest(world, tidy=tidy)
+    except Exception as error:
+        story = "\n".join(world.story) if world is not None else ""
+        raise AssertionError(f"seed {seed}\n{story}\n{type(error).__name__}: {error}\nseed {seed}") from error
+    return world.met_with
+
+
+def step(world: World) -> None:
+    """Let one thing happen."""
+    roll = world.chance.random()
+    if roll < 0.55:
+        world.go()
+    elif roll < 0.85:
+        draw(world, PERSON)
+    else:
+        name = draw(world, THROWN)
+        world.met(f"fault: {name}")
+    invariants.after_a_step(world)
+
+
+def draw(world: World, table: Table) -> str:
+    """Let one entry of a table happen."""
+    chance: Random = world.chance
+    names = list(table)
+    name = chance.choices(names, [table[each][0] for each in names])[0]
+    world.tell(f"- {name}")
+    if table[name][1](world):
+        world.met(f"act: {name}")
+    return name
+
+
+def come_to_rest(world: World, *, tidy: bool) -> None:
+    """Let everything end: as things stand, then after a person has mended all that can be mended."""
+    world.quiet()
+    invariants.after_a_step(world)
+    invariants.at_rest(world)
+    if not tidy:
+        return
+    for _ in range(6):
+        tidy_up(world)
+        world.quiet()
+        while write_what_is_manual(world):
+            world.quiet()
+        invariants.after_a_step(world)
+    invariants.at_rest(world)
+    invariants.all_done(world)

@@ -1,0 +1,398 @@
+"""A simulated world from one seed: disk, clock, processes, git, pull workers and one or two engines.
+
+Everything that happens outside of the core is played here, and nothing is decided: engines and verbs think with
+`loopr.core` alone and remember in a journal. What goes wrong is chosen in `faults.py`, what people do in `person.py`, and
+what must hold in `invariants.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+from random import Random
+from typing import NamedTuple
+
+from loopr.core import events as e
+from loopr.core import observations as o
+from loopr.core.choose import choose, next_wake
+from loopr.core.entries import Artifact
+from loopr.core.events import Event
+from loopr.core.forest import Forest
+from loopr.core.intake import interpret
+from loopr.core.model import Loop, Status
+from loopr.core.owed import owed
+from loopr.core.turn import perform, think
+from loopr.errors import Moved, UserError, WorldError
+from tests.sim import invariants
+from tests.sim.author import Author, digest_of
+from tests.sim.hands import Hands
+from tests.sim.journals import MemoryJournal, Remembers, Told
+
+BEGINNING = 1_700_000_000_000
+PROBE_MS = 30_000
+RESCAN_MS = 20_000
+SEEN_ON_START = "on start"
+
+
+class Due(NamedTuple):
+    """Something that happens at an instant; what an engine does itself dies with it."""
+
+    at: int
+    number: int
+    dies_with_engine: bool
+    happen: Callable[[], None]
+
+
+class Mind:
+    """What one process remembers of the journal; it is thrown away whenever the journal refuses."""
+
+    def __init__(self, world: World) -> None:
+        """Read the rows."""
+        self.world = world
+        self.reload()
+
+    def reload(self) -> None:
+        """Begin again from the rows."""
+        self.forest, self.seq = self.world.journal.load()
+
+    def catch_up(self) -> None:
+        """Take what others have appended meanwhile."""
+        for told in self.world.journal.since(self.seq):
+            self.forest.apply(told.event, told.at)
+            self.seq = told.seq
+        self.forest.take_rows()
+
+    def now(self) -> int:
+        """Read the clock; within a run it never goes back."""
+        return max(self.world.wall, self.forest.at)
+
+    def remember(self, events: list[Event], at: int) -> None:
+        """Append what was decided; whatever goes wrong, the memory is that of the journal afterwards."""
+        try:
+            self.seq = self.world.journal.append(events, self.forest.take_rows(), at, self.seq)
+        except WorldError:
+            self.reload()
+            raise
+
+
+class Engine(Mind):
+    """An engine: senses, thinks, remembers, acts, and may die between any two of these."""
+
+    def begin(self) -> Iterator[str]:
+        """Start: move the clock if it is behind, look at everything that was missed, and serve."""
+        world = self.world
+        seen: list[o.Observation] = []
+        behind = self.forest.at - world.wall
+        now = self.now()
+        if behind > 0 and world.journal.turns_back:
+            seen, now = [o.ClockBehind(behind)], world.wall
+            world.met("fault: the clock was behind at a start")
+        seen += [o.PolicySeen(world.settings), o.EngineBegan(1, "here")]
+        seen += [*world.hands.adopt(self.forest), *world.rescan(self.forest)]
+        world.rescanned = world.mono
+        yield from self._turn(seen, now)
+
+    def turn(self) -> Iterator[str]:
+        """Do one turn with all that has arrived."""
+        self.catch_up()
+        seen = self.world.take_inbox(self.forest)
+        yield "sensed"
+        yield from self._turn(seen, self.now())
+
+    def _turn(self, seen: list[o.Observation], now: int) -> Iterator[str]:
+        """Think until the journal takes it, then act."""
+        world = self.world
+        for _ in range(3):
+            events = self._think(seen, now)
+            yield "thought"
+            try:
+                if events:
+                    self.remember(events, now)
+                break
+            except Moved:
+                world.met("fault: an engine lost a race and decided again")
+                now = max(now, self.forest.at)
+            except WorldError:
+                world.met("fault: an append found the disk full")
+                world.inbox[:0] = seen
+                return
+        yield "remembered"
+        for effect in list(owed(self.forest, now)):
+            world.hands.perform(effect, self.forest.loops[effect.loop])
+            yield "acted"
+
+    def _think(self, seen: list[o.Observation], now: int) -> list[Event]:
+        """Decide; a forest built from the rows must decide the very same."""
+        twin = self.world.journal.load()[0] if self.world.compares() else None
+        if twin is not None:
+            invariants.same_state(self.forest, twin)
+        events: list[Event] = []
+        for each in seen:
+            stale = invariants.is_stale(self.forest, each)
+            got = perform(self.forest, interpret(self.forest, each, now), now)
+            invariants.require(not (stale and got), f"a stale {each} led to {got}")
+            events += got
+        events += perform(self.forest, choose(self.forest, now), now)
+        if twin is not None:
+            also = think(twin, seen, now)
+            invariants.require(events == also, f"live decides\n  {events}\nbut from rows\n  {also}")
+        invariants.after_a_round(self.forest, now)
+        return events
+
+
+class World:
+    """One simulated world; `step` lets something happen, `quiet` lets everything come to rest."""
+
+    def __init__(self, seed: int, journal: Remembers | None = None, *, compare_every: int = 1) -> None:
+        """Make a world with one engine and nothing to do."""
+        self.seed = seed
+        self.chance = Random(seed)
+        self.journal: Remembers = journal or MemoryJournal()
+        self.author = Author(seed, priced=self.journal.turns_back)
+        self.settings = self.author.policy()
+        self.mono, self.skew = BEGINNING, 0
+        self.host = ""
+        self.files: dict[str, Artifact | None] = {}
+        self.contents: dict[str, Artifact] = {}
+        self.inbox: list[o.Observation] = []
+        self.met_with: Counter[str] = Counter()
+        self.story: deque[str] = deque(maxlen=120)
+        self.leases: list[str] = []
+        self.old_leases: list[str] = []
+        self.faulty = True
+        self.doom: int | None = None
+        self.rival = False
+        self.rescanned = 0
+        self._due: list[Due] = []
+        self._numbers = 0
+        self._compare_every = compare_every
+        self._turns = 0
+        self.hands = Hands(self)
+        self.watch = invariants.Watch(self)
+        self.journal.listeners.append(self._tell)
+        self.desk = Mind(self)
+        self.engine: Engine | None = None
+        self.start_engine()
+
+    # --- time -------------------------------------------------------------------------------------------------------
+
+    @property
+    def wall(self) -> int:
+        """What the clock on the wall shows, right or wrong."""
+        return self.mono + self.skew
+
+    def later(self, delay_ms: int, happen: Callable[[], None], *, dies_with_engine: bool = False) -> None:
+        """Let something happen after a while."""
+        self._numbers += 1
+        heappush(self._due, Due(self.mono + delay_ms, self._numbers, dies_with_engine, happen))
+
+    def pass_time(self, to: int) -> None:
+        """Let everything happen that is due until then."""
+        while self._due and self._due[0].at <= to:
+            due = heappop(self._due)
+            self.mono = max(self.mono, due.at)
+            due.happen()
+        self.mono = max(self.mono, to)
+
+    def next_due(self) -> int | None:
+        """Say when something happens next."""
+        return self._due[0].at if self._due else None
+
+    # --- what is seen -----------------------------------------------------------------------------------------------
+
+    def report(self, seen: o.Observation) -> None:
+        """Let the engine know, if there is one, and if nothing comes between."""
+        if self.engine is None:
+            return
+        roll = self.chance.random() if self.faulty else 1.0
+        if roll < 0.04:
+            self.met("fault: an observation was lost")
+        elif roll < 0.08:
+            self.met("fault: an observation came late")
+            self.later(self.chance.choice((3_000, 90_000)), lambda: self.inbox.append(seen))
+        else:
+            self.inbox.append(seen)
+            if roll < 0.14:
+                self.met("fault: an observation came twice")
+                self.later(self.chance.choice((0, 3_000, 90_000)), lambda: self.inbox.append(seen))
+
+    def take_inbox(self, forest: Forest) -> list[o.Observation]:
+        """Hand over what has arrived; now and then look at everything, since reports are only hints."""
+        seen, self.inbox = self.inbox, []
+        if self.mono - self.rescanned >= RESCAN_MS or not self.faulty:
+            self.rescanned = self.mono
+            seen += [*self.hands.adopt(forest, starting=False), *self.rescan(forest)]
+        reason, until = forest.shared.host
+        if self.host != reason and (not reason or until <= self.wall or self.host):
+            seen.append(o.HostSeen(self.host, self.wall + PROBE_MS if self.host else 0))
+        elif reason and until <= self.wall:
+            seen.append(o.HostSeen(self.host, self.wall + PROBE_MS))
+        return seen
+
+    def rescan(self, forest: Forest) -> Iterator[o.Observation]:
+        """Look at every file."""
+        for loop_id in sorted(self.files):
+            yield self.file_seen(loop_id)
+        for loop_id, loop in forest.loops.items():
+            if loop.on_disk and loop_id not in self.files:
+                yield o.FileGone(loop_id)
+
+    def file_seen(self, loop_id: str) -> o.Observation:
+        """Say what is in a file."""
+        artifact, place = self.files[loop_id], f"specs/{loop_id}.md"
+        if artifact is None:
+            return o.FileRefused(loop_id, place, f"{place}:1:1 is no artifact")
+        return o.FileSeen(loop_id, digest_of(artifact), artifact, place)
+
+    def write(self, loop_id: str, artifact: Artifact | None) -> None:
+        """Put a file on disk; None is one that nobody can read."""
+        self.files[loop_id] = artifact
+        if artifact is not None:
+            self.contents[digest_of(artifact)] = artifact
+
+    # --- who thinks -------------------------------------------------------------------------------------------------
+
+    def start_engine(self) -> None:
+        """Start an engine, unless one serves already."""
+        if self.engine is None:
+            self.inbox = []
+            self.engine = Engine(self)
+            self._run(self.engine.begin())
+
+    def kill_engine(self) -> None:
+        """Take the engine away with all that it had in hand; attempts live on."""
+        self.engine = None
+        self.inbox = []
+        self._due = [each for each in self._due if not each.dies_with_engine]
+        heapify(self._due)
+        self.hands.engine_died()
+
+    def run_engine(self) -> None:
+        """Let the engine do one turn."""
+        if self.engine is not None:
+            self._run(self.engine.turn())
+
+    def _run(self, turn: Iterator[str]) -> None:
+        """Go through a turn point by point; at any of them the engine may die, or somebody may be faster."""
+        for point in turn:
+            if point == "thought" and self.rival:
+                self.rival = False
+                self._let_rival_decide()
+            if self.doom is not None:
+                self.doom -= 1
+                if self.doom < 0:
+                    self.doom = None
+                    self.tell(f"the engine dies: {point}")
+                    self.met(f"fault: a crash after it {point}")
+                    self.kill_engine()
+                    return
+
+    def _let_rival_decide(self) -> None:
+        """Let a second process reach the same decisions first."""
+        rival = Mind(self)
+        now = rival.now()
+        events = think(rival.forest, list(self.inbox), now)
+        if events:
+            self.tell("a rival is faster")
+            try:
+                rival.remember(events, now)
+            except WorldError:
+                self.tell("... but the disk is full")
+
+    def request(self, name: str, wish: Callable[[Forest, int], Iterator[Event]]) -> bool:
+        """Let a verb decide and append, in a process of its own; say whether the wish made sense."""
+        desk = self.desk
+        for _ in range(2):
+            desk.catch_up()
+            now, events = desk.now(), list[Event]()
+            try:
+                for event in wish(desk.forest, now):
+                    desk.forest.apply(event, now)
+                    events.append(event)
+            except UserError as refusal:
+                desk.reload()
+                invariants.require(not events, f"{name} was refused ({refusal}) after {events}")
+                self.tell(f"{name}: refused, {refusal}")
+                self.met(f"refused: {name}")
+                return False
+            if self.faulty and self.engine is not None and self.chance.random() < 0.1:
+                self.run_engine()
+            self.tell(f"{name}: {len(events)} events")
+            try:
+                if events:
+                    desk.remember(events, now)
+                self.met(f"wish: {name}")
+                return True
+            except Moved:
+                self.met("fault: a verb lost a race and decided again")
+            except WorldError:
+                return False
+        return False
+
+    # --- telling ----------------------------------------------------------------------------------------------------
+
+    def met(self, what: str) -> None:
+        """Count what this world has met with."""
+        self.met_with[what] += 1
+
+    def tell(self, line: str) -> None:
+        """Go on with the story."""
+        self.story.append(f"{(self.mono - BEGINNING) / 1000:9.1f}  {line}")
+
+    def compares(self) -> bool:
+        """Say whether this turn is compared with a forest from the rows."""
+        self._turns += 1
+        return self._turns % self._compare_every == 0
+
+    def _tell(self, told: list[Told]) -> None:
+        """Let the rules and the hands know what was appended."""
+        for each in told:
+            self.tell(f"  {each.seq} {each.event}")
+        self.watch.told(told)
+        for each in told:
+            self.met(f"event: {type(each.event).__name__}")
+            if isinstance(each.event, e.CandidateReplaced):
+                self.hands.candidate(self.shadow.loops[each.event.loop], self.contents[each.event.digest])
+
+    @property
+    def shadow(self) -> Forest:
+        """The forest that is replayed from the texts of the events."""
+        return self.watch.shadow
+
+    def loops(self, *status: Status) -> list[Loop]:
+        """List the loops in some states, in a fixed order."""
+        found = [each for each in self.shadow.loops.values() if not status or each.status in status]
+        return sorted(found, key=lambda each: each.id)
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def go(self, most_ms: int = 60_000) -> None:
+        """Let time pass until something happens, then let the engine look."""
+        instants = [self.next_due(), self._wake()]
+        to = min((each for each in instants if each is not None), default=self.mono + 1_000)
+        self.pass_time(max(self.mono + 1, min(to, self.mono + most_ms)))
+        if self.engine is None and not self.faulty:
+            self.start_engine()
+        self.run_engine()
+
+    def _wake(self) -> int | None:
+        """Say when the engine wants to look again, on the clock that never jumps."""
+        if self.engine is None:
+            return None
+        at = next_wake(self.engine.forest, self.engine.now())
+        return None if at is None else max(self.mono, at - self.skew)
+
+    def quiet(self, turns: int = 600) -> None:
+        """Let everything come to rest without any fault."""
+        self.faulty, self.doom, self.rival, self.journal.full, self.host = False, None, False, False, ""
+        self.tell("--- quiet")
+        calm = 0
+        for _ in range(turns):
+            before = self.journal.last_seq()
+            idle = self.engine is not None and self.next_due() is None and self._wake() is None and not self.inbox
+            self.go(most_ms=400_000_000)
+            calm = calm + 1 if idle and before == self.journal.last_seq() else 0
+            if calm >= 2:
+                return
+        raise invariants.Broken(f"the world does not come to rest in {turns} turns")
