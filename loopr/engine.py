@@ -18,11 +18,10 @@ from loopr.core.entries import Entry, decode_entry
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.intake import interpret
-from loopr.core.ledger import Charge
 from loopr.core.owed import WriteDeclared, owed
-from loopr.core.policy import Policy
 from loopr.core.turn import perform
 from loopr.errors import Impossible, LooprError, Moved, PlanError
+from loopr.recall import Settle, read_rows
 from loopr.world.journal import Change, Draft, Journal, Spent
 
 Decide = Callable[[Forest, int], Iterator[Event]]
@@ -30,16 +29,11 @@ Clock = Callable[[], int]
 MOST_RETRIES = 50
 
 
-def recall(journal: Journal, *, policy: Policy | None = None, at: int | None = None) -> tuple[Forest, int]:
-    """Read the forest from the rows of a journal, with the seq it stands at; `policy` replaces the journalled one."""
-    with journal.snapshot() as seq:
-        loops = [body for _, body in journal.rows("loops")]
-        records = dict(journal.rows("records"))
-        last = journal.last_at()
-        window = policy.window_ms if policy is not None else json.loads(records.get("policy", "{}")).get("window_ms", 0)
-        now = last if at is None else at
-        charges = [Charge(*each[1:]) for each in journal.spent_since(now - window)]
-    return Forest.from_rows(loops, records, charges, now, policy), seq
+def recall(journal: Journal, settle: Settle = lambda seal: None, at: int | None = None) -> tuple[Forest, int]:
+    """Read the forest from the rows of a journal, with the seq it stands at (`read_rows`)."""
+    rows = read_rows(journal, settle, at)
+    now = rows.at if at is None else at
+    return Forest.from_rows(rows.loops, rows.records, rows.charges, now, rows.policy), rows.seq
 
 
 def replay(journal: Journal) -> Forest:
@@ -103,7 +97,7 @@ class Paper:
 class Mind:
     """A forest in step with a memory: nothing is known that is not remembered."""
 
-    def __init__(self, memory: Memory, clock: Clock, actor: str, policy: Policy | None = None) -> None:
+    def __init__(self, memory: Memory, clock: Clock, actor: str, policy: o.PolicySeen | None = None) -> None:
         """Read the forest; `policy` is what the settings lead to now."""
         self._memory, self._clock, self.actor, self._policy = memory, clock, actor, policy
         self.forest, self.seq = memory.recall()
@@ -111,7 +105,7 @@ class Mind:
     def decide(self, decide: Decide) -> list[Event]:
         """Let something be decided, remember it, and return it; if somebody was faster, learn that and decide again."""
         for _ in range(MOST_RETRIES):
-            now = self._now()
+            now = self.now()
             try:
                 events = perform(self.forest, self._with_policy(decide, now), now)
                 self._remember(events, now)
@@ -124,14 +118,14 @@ class Mind:
             return events
         raise Moved("the journal moved on again and again", hint="try again when less is going on")
 
-    def _now(self) -> int:
+    def now(self) -> int:
         """Read the clock once; within a run it never goes back."""
         return max(self._clock(), self.forest.at)
 
     def _with_policy(self, decide: Decide, now: int) -> Iterator[Event]:
         """Put a changed policy, and a clock that is behind, before whatever is decided."""
         if self._policy is not None:
-            yield from interpret(self.forest, o.PolicySeen(self._policy), now)
+            yield from interpret(self.forest, self._policy, now)
         yield from decide(self.forest, now)
 
     def _remember(self, events: list[Event], now: int) -> None:
@@ -148,10 +142,15 @@ class Mind:
 
     def entry(self, loop_id: str) -> Entry:
         """Return the entry a loop was declared with."""
-        body = self._memory.row("entries", loop_id)
-        if body is None:
+        found = self.find_entry(loop_id)
+        if found is None:
             raise Impossible(f"no entry was remembered for {loop_id}")
-        return decode_entry(json.loads(body))
+        return found
+
+    def find_entry(self, loop_id: str) -> Entry | None:
+        """Return the entry a loop was declared with, None for a plan, which has none."""
+        body = self._memory.row("entries", loop_id)
+        return decode_entry(json.loads(body)) if body else None
 
 
 def _written(events: Iterable[Event]) -> Iterator[tuple[str, int, str, str | None]]:
@@ -232,8 +231,7 @@ class Engine:
 
     def _declared(self) -> Iterator[WriteDeclared]:
         """List the artifacts that are owed to declared loops."""
-        now = self.forest.at
-        return (each for each in owed(self.forest, now) if isinstance(each, WriteDeclared))
+        return (each for each in owed(self.forest) if isinstance(each, WriteDeclared))
 
     def _write(self, effect: WriteDeclared) -> o.Observation:
         """Let the hands write one declared artifact; a refusal of the world is an observation like any other."""

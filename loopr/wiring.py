@@ -6,23 +6,29 @@ anything.
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from loopr.core.entries import Artifact
-from loopr.core.forest import Forest
 from loopr.core.policy import Policy
-from loopr.engine import Engine, Journalled, Mind, Paper, recall
+from loopr.core.scene import Scene
 from loopr.errors import NotFound
+from loopr.recall import read_scene
 from loopr.world.journal import Journal
-from loopr.world.lock import EngineLock, Holder, holder
 from loopr.world.place import Head, Place, find_place, head_of, remember_place
-from loopr.world.settings import Settings, load
+from loopr.world.settings.sources import seal
+
+if TYPE_CHECKING:
+    from loopr.core.entries import Artifact
+    from loopr.core.forest import Forest
+    from loopr.engine import Engine
+    from loopr.world.lock import Holder
+    from loopr.world.settings import Settings
 
 
 def wall_clock() -> int:
@@ -31,12 +37,11 @@ def wall_clock() -> int:
 
 
 class Scenery(NamedTuple):
-    """What a reading verb looks at: the forest at an instant, and who serves the workspace."""
+    """What a reading verb looks at: the state at an instant."""
 
-    forest: Forest
+    scene: Scene
     seq: int
     now: int
-    engine: Holder | None
 
 
 class Workspace:
@@ -53,6 +58,8 @@ class Workspace:
     @cached_property
     def settings(self) -> Settings:
         """The settings as all layers have them now."""
+        from loopr.world.settings import load
+
         home = self._environ.get("HOME")
         return load(
             self.place.root, environ=self._environ, home=Path(home) if home else None, overrides=self._overrides
@@ -62,6 +69,15 @@ class Workspace:
     def policy(self) -> Policy:
         """What the settings mean for decisions."""
         return self.settings.policy
+
+    def _seal(self) -> str:
+        """Return the digest of what the settings are made from."""
+        home = self._environ.get("HOME")
+        return seal(self.place.root, self._environ, Path(home) if home else None, self._overrides)
+
+    def _settle(self, known: str) -> Policy | None:
+        """Return the policy of now, None if it is the one whose seal is known."""
+        return None if known == self._seal() else self.policy
 
     @property
     def specs(self) -> Path:
@@ -91,14 +107,40 @@ class Workspace:
         return head_of(self.place.repository, self.settings.git.base)
 
     def look(self, at: int | None = None) -> Scenery:
-        """Read what is remembered, changing nothing; an empty forest where nothing is remembered yet."""
+        """Read what is remembered, changing nothing; an empty scene where nothing is remembered yet."""
+        gc.disable()  # a process that only shows makes no garbage worth a walk through every loop
         now = wall_clock() if at is None else at
         try:
-            with Journal.open(self.place.journal, readonly=True) as journal:
-                forest, seq = recall(journal, policy=self.policy, at=now)
+            with self.journal() as journal:
+                scene, seq = read_scene(journal, self._settle, now)
         except NotFound:
-            forest, seq = Forest(self.policy), 0
-        return Scenery(forest, seq, now, holder(self.place.lock))
+            scene, seq = Scene(self.policy), 0
+        return Scenery(scene, seq, now)
+
+    def changed_sources(self, scene: Scene) -> list[str]:
+        """Name the plan files that are not what was started from them any more."""
+        from loopr.world.artifact_text import digest
+
+        files = [(bound, self.place.root / bound.source) for _, bound in sorted(scene.shared.plans.items())]
+        return [bound.source for bound, path in files if path.is_file() and digest(path.read_bytes()) != bound.digest]
+
+    def engine(self) -> Holder | None:
+        """Say who serves the workspace now, if anybody does."""
+        from loopr.world.lock import holder
+
+        return holder(self.place.lock)
+
+    def ponder(self, at: int | None = None) -> tuple[Forest, int, int]:
+        """Read a forest of the caller's own, with its seq and the instant: what is decided on it is not remembered."""
+        from loopr.core.forest import Forest
+        from loopr.engine import recall
+
+        now = wall_clock() if at is None else at
+        try:
+            with self.journal() as journal:
+                return *recall(journal, self._settle, now), now
+        except NotFound:
+            return Forest(self.policy), 0, now
 
     def journal(self) -> Journal:
         """Open the journal for reading; raise if there is none yet."""
@@ -111,9 +153,12 @@ class Workspace:
     @contextmanager
     def turn(self) -> Iterator[Engine]:
         """Take the workspace for one turn: its lock, its journal, and hands that write."""
+        from loopr.core.observations import PolicySeen
+        from loopr.engine import Engine, Journalled, Mind
         from loopr.hands import FileHands
+        from loopr.world.lock import EngineLock
 
-        policy, hands = self.policy, FileHands(*self._folders())
+        policy, hands = PolicySeen(self.policy, self._seal()), FileHands(*self._folders())
         remember_place(self.place)
         with (
             EngineLock.acquire(self.place.lock, "turn"),
@@ -123,13 +168,20 @@ class Workspace:
             yield Engine(mind, hands)
 
     @contextmanager
-    def rehearsal(self) -> Iterator[Engine]:
+    def rehearsal(self, at: int | None = None) -> Iterator[Engine]:
         """Take a turn on paper: everything is decided as it would be, and nothing is written or remembered."""
+        from loopr.core.observations import PolicySeen
+        from loopr.engine import Engine, Mind, Paper
         from loopr.hands import PaperHands
 
         with ExitStack() as stack:
             journal = None
             with suppress(NotFound):
                 journal = stack.enter_context(self.journal())
-            mind = Mind(Paper(lambda: self.look()[:2], journal), wall_clock, self.actor, self.policy)
+            mind = Mind(
+                Paper(lambda: self.ponder(at)[:2], journal),
+                lambda: wall_clock() if at is None else at,
+                self.actor,
+                PolicySeen(self.policy, self._seal()),
+            )
             yield Engine(mind, PaperHands(*self._folders()))

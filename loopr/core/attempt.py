@@ -22,7 +22,7 @@ def let_go(loop: Loop) -> Loop:
     if lease is None:
         return loop
     if loop.status not in _LIVE:
-        return loop._replace(lease=None)
+        return over(loop)
     ending = Ending(lease.attempt, lease.lane, lease.started_at, lease.expires_at)
     return loop._replace(lease=None, ending=ending)
 
@@ -101,8 +101,10 @@ def clocked(loop: Loop, at: int) -> Usage:
 
 
 def _passed(loop: Loop, event: e.Passed, at: int) -> Loop:
-    """Go on to the person or to the plan branch."""
-    return loop._replace(status=event.to)
+    """Go on to the person, which may take days: the attempt is paid for now; or to the plan branch."""
+    if event.to is not S.AWAITING:
+        return loop._replace(status=event.to)
+    return loop._replace(status=event.to, lease=_lease(loop)._replace(started_at=None), live=NO_USAGE)
 
 
 def _refused(loop: Loop, event: e.Refused | e.Conflicted, at: int) -> Loop:
@@ -143,13 +145,17 @@ def _broke(loop: Loop, event: e.Broke, at: int) -> Loop:
 def _expired(loop: Loop, event: e.LeaseExpired, at: int) -> Loop:
     """Count a silent worker as one failure."""
     return over(loop)._replace(
-        status=event.to, failures=loop.failures + 1, not_before=event.not_before, reason=event.reason
+        status=event.to,
+        failures=loop.failures + 1,
+        launch_failures=0,
+        not_before=event.not_before,
+        reason=event.reason,
     )
 
 
 def _released(loop: Loop, event: e.LeaseReleased, at: int) -> Loop:
     """Wait again, free of cost."""
-    return over(loop)._replace(status=S.PENDING, reason=event.reason)
+    return over(loop)._replace(status=S.PENDING, judge_only=_lease(loop).judge_only, reason=event.reason)
 
 
 def _set_aside(loop: Loop, event: e.SetAside, at: int) -> Loop:
@@ -160,7 +166,7 @@ def _set_aside(loop: Loop, event: e.SetAside, at: int) -> Loop:
 
 def _stopped(loop: Loop, event: e.Stopped, at: int) -> Loop:
     """Wait again, free of cost, once the attempt has ended."""
-    return let_go(loop)._replace(status=S.PENDING, reason=event.reason)
+    return let_go(loop)._replace(status=S.PENDING, judge_only=_lease(loop).judge_only, reason=event.reason)
 
 
 def _gone(loop: Loop, event: e.AttemptGone, at: int) -> Loop:

@@ -13,12 +13,13 @@ from loopr.core import workspace_events as w
 from loopr.core.events import Event
 from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
-from loopr.core.gates import closed_for_group, first_closed, group_ready_since
+from loopr.core.gates import closed_for_group, group_ready_since
+from loopr.core.grouping import GroupKey
 from loopr.core.intake import reclaim
 from loopr.core.limits import budgets_of, pick_lane
 from loopr.core.model import Loop
 from loopr.core.policy import DEFAULT_LANE
-from loopr.core.ranking import Candidate, Group, GroupKey
+from loopr.core.ranking import Candidate, Group
 
 Open = list[tuple[GroupKey, Group]]
 
@@ -70,8 +71,6 @@ def pick(
     a pull worker, whom the gate `manual` does not bind.
     """
     forest.advance(now)
-    if not pull and (first := _dispatched(forest, now)) is not None:
-        return first
     shut = set() if shut is None else shut
     open_groups: Open = []
     for key, group in forest.ready.groups():
@@ -86,15 +85,14 @@ def pick(
         return None
     if pull and any(not key.command for key, _ in open_groups):
         open_groups = [(key, group) for key, group in open_groups if not key.command]
-    return _first_of(forest, open_groups, now)
+    return _dispatched(forest, open_groups) or _first_of(forest, open_groups, now)
 
 
-def _dispatched(forest: Forest, now: int) -> Loop | None:
+def _dispatched(forest: Forest, open_groups: Open) -> Loop | None:
     """Return the first loop that a person put ahead of everything and that no gate holds back."""
     for loop_id in forest.shared.dispatch:
-        loop = forest.loops.get(loop_id)
-        if loop is not None and loop_id in forest.ready and first_closed(forest, loop, now) is None:
-            return loop
+        if any(loop_id in group.members for _, group in open_groups):
+            return forest.loops[loop_id]
     return None
 
 

@@ -39,6 +39,7 @@ VERSIONS: Mapping[str, int] = {}
 UPCASTERS: Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """How a payload of (event, version) becomes one of the next version."""
 
+
 def read_terms(value: Mapping[str, Any]) -> Terms:
     """Read terms back."""
     known: dict[str, Any] = {key: value[key] for key in Terms._fields if key in value}

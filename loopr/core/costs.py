@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from loopr.core import events as e
 from loopr.core import workspace_events as w
+from loopr.core.backoff import backoff_ms
 from loopr.core.events import Event
-from loopr.core.limits import backoff_ms, ramp_after, rest_ms
+from loopr.core.limits import own_budget_reached, ramp_after, rest_ms
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
 from loopr.core.scene import Scene
 
-HOST_PROBE_MS = 30_000
 _SAYS_NOTHING_OF_THE_LANE = frozenset({Failure.LIMITED, Failure.INFRA, Failure.HOST, Failure.LANE})
 
 
@@ -48,12 +48,21 @@ def refusal_target(scene: Scene, loop: Loop, signature: str) -> tuple[Status, st
 def _refused(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
     """A verdict of no: the next iteration, at once."""
     to, why = refusal_target(scene, loop, trouble.signature)
+    if to is Status.PENDING and (reached := own_budget_reached(scene, loop, now)):
+        yield from _spent_up(scene, loop, trouble, reached)
+        return
     yield e.Refused(loop.id, attempt_of(loop), to, trouble.signature, why + trouble.reason)
 
 
 def _conflict(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
-    """As a refusal, and counted apart."""
+    """As a refusal, and counted apart; a command that is still at its work has nothing to merge yet."""
+    if loop.status not in (Status.CHECKING, Status.LANDING):
+        yield from _refused(scene, loop, trouble, now)
+        return
     to, why = refusal_target(scene, loop, trouble.signature)
+    if to is Status.PENDING and (reached := own_budget_reached(scene, loop, now)):
+        yield from _spent_up(scene, loop, trouble, reached)
+        return
     limit = scene.policy.retry.max_conflicts
     if to is Status.PENDING and loop.conflicts + 1 >= limit:
         to, why = Status.PARKED, f"max_conflicts: {limit} conflicts while landing: "
@@ -63,6 +72,9 @@ def _conflict(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[
 def _broke(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
     """No verdict: one failure, and a delay."""
     to, why, not_before = failure_target(scene, loop, trouble.launch, now)
+    if to is Status.PENDING and (reached := own_budget_reached(scene, loop, now)):
+        yield from _spent_up(scene, loop, trouble, reached)
+        return
     yield e.Broke(loop.id, attempt_of(loop), trouble.failure, trouble.launch, to, not_before, why + trouble.reason)
 
 
@@ -81,9 +93,14 @@ def _set_aside(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator
     yield e.SetAside(loop.id, attempt_of(loop), trouble.failure, trouble.reason)
 
 
+def _spent_up(scene: Scene, loop: Loop, trouble: Trouble, reached: str) -> Iterator[Event]:
+    """A next try would have nothing left to spend."""
+    yield e.SetAside(loop.id, attempt_of(loop), Failure.BUDGET, f"{reached}; its last try: {trouble.reason}")
+
+
 def _free(scene: Scene, loop: Loop, trouble: Trouble) -> Event:
     """It costs the loop nothing; if it was the judge that met the trouble, only the judge runs again."""
-    judging = loop.status in (Status.CHECKING, Status.LANDING)
+    judging = loop.status in (Status.CHECKING, Status.LANDING) or (loop.lease is not None and loop.lease.judge_only)
     return e.Limited(loop.id, attempt_of(loop), trouble.failure, trouble.reason, judge_only=judging)
 
 
@@ -113,7 +130,7 @@ def _host(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Even
     """The machine is in the way: nothing starts until it is probed again."""
     yield _free(scene, loop, trouble)
     if scene.shared.host[0] != trouble.reason:
-        yield w.HostChanged(trouble.reason, now + HOST_PROBE_MS)
+        yield w.HostChanged(trouble.reason, now + scene.policy.retry.base_ms)
 
 
 def lane_worked(scene: Scene, loop: Loop) -> Iterator[Event]:

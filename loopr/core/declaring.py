@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from loopr.core import events as e
-from loopr.core.codec import EVENTS, encode, read_terms
+from loopr.core.codec import decode, encode
 from loopr.core.entries import Artifact, Entry, encode_entry, identity, outline_digest
 from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
@@ -167,24 +167,46 @@ def _declare(scene: Scene, parent_id: str, wanted: Wanted) -> Iterator[e.Event]:
     elif loop.status is Status.INVALIDATED:
         yield from declare_again(scene, loop, wanted.terms, wanted.entry)
     else:
-        yield from change_entry(loop, wanted.terms, wanted.entry)
+        yield from change_entry(scene, loop, wanted.terms, wanted.entry)
 
 
 def declare_again(scene: Scene, loop: Loop, terms: Terms, entry: str = "") -> Iterator[e.Event]:
     """Bring a loop back, and with finished work all that left the tree together with it."""
-    finished = bool(loop.finished) and loop.finished == terms.identity and not loop.ending
+    finished = bool(loop.finished) and (loop.finished, loop.outline) == (terms.identity, terms.outline)
     gone_at = loop.since
     yield e.DeclaredAgain(loop.id, Status.COMPLETE if finished else Status.PENDING, terms, entry)
     if finished:
         for child_id in scene.tree.former_children(loop.id):
             child = scene.loops[child_id]
-            if child.since == gone_at:
-                yield from declare_again(scene, child, child.terms)
+            if child.since >= gone_at:  # it left together with its parent, or later if it was landing then
+                yield from declare_again(scene, child, child.terms._replace(project=terms.project))
+        for child_id in scene.tree.children(loop.id):
+            child = scene.loops[child_id]
+            yield from change_entry(scene, child, child.terms._replace(project=terms.project), "")
 
 
-def change_entry(loop: Loop, terms: Terms, entry: str) -> Iterator[e.Event]:
+def change_entry(scene: Scene, loop: Loop, terms: Terms, entry: str) -> Iterator[e.Event]:
+    """Say what a changed entry means, also for all below if somebody else pays now."""
+    yield from _change_entry(loop, terms, entry)
+    if scene.loops[loop.id].project != loop.project:
+        yield from hand_down_project(scene, loop.id)
+
+
+def hand_down_project(scene: Scene, loop_id: str) -> Iterator[e.Event]:
+    """Let everything below a loop be paid by the loop's project."""
+    project = scene.loops[loop_id].project
+    for below in list(scene.tree.walk(loop_id)):
+        if below.project != project:
+            yield e.EntryChanged(below.id, below.terms._replace(project=project))
+
+
+def _change_entry(loop: Loop, terms: Terms, entry: str) -> Iterator[e.Event]:
     """Say what a changed entry means: other work, other children to settle, or only other circumstances."""
-    old = loop.terms
+    old, waiting = loop.terms, _waiting(loop, "entry")
+    if waiting is not None:
+        if getattr(waiting, "terms", None) != terms:
+            yield defer_if_landing(loop, e.EntryChanged(loop.id, terms, entry))
+        return
     if terms == old:
         return
     if loop.status is Status.CANCELLED:
@@ -205,26 +227,32 @@ def undeclare(scene: Scene, loop_id: str) -> Iterator[e.Event]:
 
 
 def defer_if_landing(loop: Loop, event: e.LoopEvent) -> e.LoopEvent:
-    """Keep what a landing loop must not hear before its landing is over."""
+    """Keep what a landing loop must not hear before its landing is over: a cancel, and the last word on its entry."""
     if loop.status is not Status.LANDING:
         return event
-    name, _, data = encode(event)
-    return e.Deferred(loop.id, name, data)
+    kept = json.loads(loop.deferred[1]) if loop.deferred is not None else {}
+    kept["cancel" if isinstance(event, e.Cancelled) else "entry"] = encode(event)
+    return e.Deferred(loop.id, encode(event)[0], json.dumps(kept, separators=(",", ":")))
 
 
-def after_landing(scene: Scene, loop_id: str, deferred: tuple[str, str] | None) -> Iterator[e.Event]:
-    """Apply what arrived during a landing, now that it is over."""
-    if deferred is None:
-        return
-    loop = scene.loops[loop_id]
-    name, data = deferred[0], json.loads(deferred[1])
-    kind = EVENTS[name]
-    if kind is e.Undeclared:
-        yield from undeclare(scene, loop_id)
-    elif kind is e.Cancelled:
-        yield cancel_event(loop, data["by"], data["reason"])
-    elif kind in (e.InputChanged, e.OutlineChanged):
-        yield from change_entry(loop, read_terms(data["terms"]), data["entry"])
+def _waiting(loop: Loop, kind: str) -> e.LoopEvent | None:
+    """Return what waits for the end of a loop's landing."""
+    kept = json.loads(loop.deferred[1]).get(kind) if loop.deferred is not None else None
+    event = decode(*kept) if kept is not None else None
+    return event if isinstance(event, e.LoopEvent) else None
+
+
+def after_landing(scene: Scene, landing: Loop) -> Iterator[e.Event]:
+    """Apply what arrived while a loop was landing, now that it is over."""
+    cancelled, change = _waiting(landing, "cancel"), _waiting(landing, "entry")
+    if isinstance(cancelled, e.Cancelled):
+        yield cancel_event(scene.loops[landing.id], cancelled.by, cancelled.reason)
+    if isinstance(change, e.Undeclared):
+        yield from undeclare(scene, landing.id)
+    elif isinstance(change, e.InputChanged | e.OutlineChanged | e.EntryChanged):
+        payer = scene.loops[landing.parent].project if landing.parent else change.terms.project
+        terms = change.terms._replace(project=payer)
+        yield from change_entry(scene, scene.loops[landing.id], terms, change.entry)
 
 
 def cancel_event(loop: Loop, by: str, reason: str) -> e.LoopEvent:

@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 from loopr.core import events as e
 from loopr.core import workspace_events as w
 from loopr.core.attempt import clocked
-from loopr.core.gates import may_settle, own_gates_open, ready_since
-from loopr.core.ledger import Charge, Ledger, Sums, charge_of, sums_of
+from loopr.core.gates import may_settle, own_gates_open, ready_since, scope_is_held
+from loopr.core.grouping import group_key
+from loopr.core.ledger import Charge, charge_of, plan_key
 from loopr.core.lifecycle import evolve
-from loopr.core.model import Loop, Spent, Status, decode_loop, encode_loop
+from loopr.core.model import Loop, Spent, Status, encode_loop
 from loopr.core.policy import Policy
-from loopr.core.ranking import GroupKey, Ready, fixed_score
+from loopr.core.ranking import Ready
 from loopr.core.scene import Scene
+from loopr.core.scoring import fixed_score
+from loopr.core.shared_steps import apply_shared
 
 
 class Rows(NamedTuple):
@@ -45,7 +48,6 @@ class Forest(Scene):
         self._entries: dict[str, str] = {}
         self._charges: list[tuple[int, Charge]] = []
         self._applied = 0
-        self._plan_sums: dict[tuple[str, str], Sums] = {}
 
     # --- applying events -------------------------------------------------------------------------------------------
 
@@ -57,7 +59,7 @@ class Forest(Scene):
         if isinstance(event, e.LoopEvent) and evolved is not None:
             self._apply_to_loop(event, evolved, at)
             return
-        self.shared.apply(event, at)
+        apply_shared(self.shared, event, at)
         if isinstance(event, w.PolicyLoaded):
             self.ledger.window_ms = self.policy.window_ms
             self.reindex()
@@ -70,15 +72,12 @@ class Forest(Scene):
         old = self.loops.get(event.loop)
         new = self._book(old, evolved, at) if old is not None else evolved
         chain = [new.id, *(above.id for above in self._above(new))]
-        was_done = [each for each in chain if self.tree.done(each)]
+        was_done = [self.tree.done_at(each) if self.tree.done(each) else None for each in chain]
         self._put(old, new)
-        if isinstance(event, e.Forgotten):
-            self._forget(new)
-            return
         self._note(event, old, new, at)
         self._reconsider_around(event, old, new)
-        for each in chain:
-            if (each in was_done) != self.tree.done(each):
+        for each, before in zip(chain, was_done, strict=True):
+            if before != (self.tree.done_at(each) if self.tree.done(each) else None):
                 for needer in list(self.tree.needers.get(each, ())):
                     self._reconsider(needer)
 
@@ -90,15 +89,14 @@ class Forest(Scene):
         return (parent, *self.tree.ancestors(parent))
 
     def _book(self, old: Loop, new: Loop, at: int) -> Loop:
-        """Charge an attempt that has just ended to whoever pays, and to the loop."""
+        """Charge an attempt that has just ended to whoever pays, and to the loop: its lease and clock are gone."""
         owner = old.lease or old.ending
-        if owner is None or owner.started_at is None or new.lease is not None or new.ending is not None:
+        kept = new.lease or new.ending
+        if owner is None or owner.started_at is None or (kept is not None and kept.started_at is not None):
             return new
         charge = charge_of(self.policy, old, clocked(old, at), owner.lane, at)
         self._charges.append((self._applied - 1, charge))
         self.ledger.add(charge)
-        key = (charge.plan, charge.type)
-        self._plan_sums[key] = self._plan_sums.get(key, Sums()).plus(sums_of(charge))
         spent = Spent(
             old.spent.tokens + (charge.tokens or 0),
             old.spent.cost + charge.cost,
@@ -116,12 +114,6 @@ class Forest(Scene):
             self.occupancy.count(new, 1)
         self.tree.put(new)
         self._dirty[new.id] = None
-
-    def _forget(self, loop: Loop) -> None:
-        """Let an invalidated loop go."""
-        self.ready.leave(loop.id)
-        self.settling.pop(loop.id, None)
-        self.tree.drop(loop)
 
     def _note(self, event: e.LoopEvent, old: Loop | None, new: Loop, at: int) -> None:
         """Keep what an event means beyond its loop: its entry's text, the count of grants, a project's completions."""
@@ -149,15 +141,11 @@ class Forest(Scene):
     def _reconsider(self, loop_id: str) -> None:
         """Put a loop where its own gates say: among the ready, the backing off, the settling, or nowhere."""
         loop = self.loops[loop_id]
-        if loop.status is not Status.PENDING:
-            self.ready.leave(loop_id)
-            self.settling.pop(loop_id, None)
-            return
-        if self.settles(loop):
+        if may_settle(self, loop):
             self.settling[loop_id] = None
-            self.ready.leave(loop_id)
-        elif not own_gates_open(self, loop):
+        else:
             self.settling.pop(loop_id, None)
+        if not own_gates_open(self, loop):
             self.ready.leave(loop_id)
         elif loop.not_before > self.at:
             self.ready.wait(loop)
@@ -167,21 +155,7 @@ class Forest(Scene):
     def _enter(self, loop: Loop) -> None:
         """Let a loop whose own gates are open stand in its group."""
         fixed = fixed_score(self.policy, loop)
-        self.ready.enter(loop, self._group_key(loop), self.tree.order(loop), fixed, ready_since(self, loop))
-
-    def _group_key(self, loop: Loop) -> GroupKey:
-        """Say with whom a loop opens and closes: a serial loop with its line, unless it holds the line itself."""
-        type_policy = self.policy.type_of(loop.type)
-        top = self.loops[loop.plan]
-        line = (loop.id if loop.holds_line else loop.parent or loop.id) if loop.serial else ""
-        return GroupKey(
-            loop.project,
-            "" if top.budget.unlimited else loop.plan,
-            loop.type,
-            type_policy.lanes,
-            line,
-            loop.command or type_policy.has_command,
-        )
+        self.ready.enter(loop, group_key(self, loop), self.tree.order(loop), fixed, ready_since(self, loop))
 
     def advance(self, now: int) -> None:
         """Let every loop whose backoff has ended by now stand in its group."""
@@ -189,9 +163,9 @@ class Forest(Scene):
         for loop_id in self.ready.backed_off(now):
             self._enter(self.loops[loop_id])
 
-    def settled_now(self, now: int) -> list[str]:
+    def settled_now(self) -> list[str]:
         """List the loops that complete by declaration now, in tree order."""
-        open_ones = [each for each in self.settling if may_settle(self, self.loops[each], now)]
+        open_ones = (each for each in self.settling if not scope_is_held(self, self.loops[each]))
         return sorted(open_ones, key=lambda each: self.tree.order(self.loops[each]))
 
     def reindex(self) -> None:
@@ -225,8 +199,8 @@ class Forest(Scene):
             value = self.shared.row(key)
             changes.append(("records", key, None if value is None else _dump(value)))
         for _, charge in self._charges:
-            key = f"spent/{charge.type}/{charge.plan}"
-            changes.append(("records", key, _dump(self._plan_sums[charge.plan, charge.type])))
+            key = plan_key(charge.plan, charge.type)
+            changes.append(("records", key, _dump(self.ledger.totals()[key])))
         rows = Rows(changes, self._charges)
         self._dirty, self._entries, self._charges, self._applied = {}, {}, [], 0
         self.shared.dirty.clear()
@@ -236,7 +210,7 @@ class Forest(Scene):
         """Return every row but the entries as plain values, to compare two forests."""
         rows: dict[tuple[str, str], Any] = {("loops", each.id): encode_loop(each) for each in self.loops.values()}
         rows |= {("records", key): self.shared.row(key) for key in self.shared.row_keys()}
-        rows |= {("records", f"spent/{kind}/{plan}"): sums for (plan, kind), sums in self._plan_sums.items()}
+        rows |= {("records", key): sums for key, sums in self.ledger.totals().items()}
         return rows
 
     @classmethod
@@ -248,41 +222,12 @@ class Forest(Scene):
         at: int,
         policy: Policy | None = None,
     ) -> Forest:
-        """Build a forest from the rows of a journal, under another policy if one is given.
-
-        `charges` are those of the rolling window.
-        """
+        """Build a forest from the rows of a journal (`Scene.read`), with its ready loops in order at an instant."""
         forest = cls()
-        values = {key: json.loads(text) for key, text in records.items()}
-        forest.shared.read({key: value for key, value in values.items() if not key.startswith("spent/")})
-        forest.shared.policy = policy or forest.shared.policy
+        forest.read(loops, records, charges, policy)
         forest.at = at
-        forest._read_loops(json.loads(f"[{','.join(loops)}]"))
-        forest._read_ledger({key: value for key, value in values.items() if key.startswith("spent/")}, charges)
         forest.reindex()
         return forest
-
-    def _read_loops(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Take the loops from their rows, parents first."""
-        for loop in sorted(map(decode_loop, rows), key=lambda each: each.depth):
-            if loop.occupying or loop.holds_line:
-                self.occupancy.count(loop, 1)
-            self.tree.put(loop)
-
-    def _read_ledger(self, totals: Mapping[str, Any], charges: Iterable[Charge]) -> None:
-        """Take the accounts from the plans' totals and the charges of the window, which the totals contain."""
-        self.ledger = Ledger(self.policy.window_ms)
-        recent: dict[tuple[str, str], Sums] = {}
-        charges = list(charges)
-        for charge in charges:
-            key = (charge.plan, charge.type)
-            recent[key] = recent.get(key, Sums()).plus(sums_of(charge))
-        for name, value in totals.items():
-            _, kind, plan = name.split("/", 2)
-            self._plan_sums[plan, kind] = Sums(*value)
-            self.ledger.carry(plan, kind, Sums(*value).minus(recent.get((plan, kind), Sums())))
-        for charge in charges:
-            self.ledger.add(charge)
 
     @classmethod
     def replay(cls, events: Iterable[tuple[e.Event, int]]) -> Forest:

@@ -124,7 +124,7 @@ def _manual(scene: Scene, loop: Loop, now: int) -> Closed:
     """There is nothing to run, so a person must drop the artifact."""
     if loop.command or scene.policy.type_of(loop.type).has_command:
         return None
-    return f"waits for a person to write {_file(scene, loop)}", None
+    return f"a person must write its {loop.type}.md: {_file(scene, loop)}", None
 
 
 def _file(scene: Scene, loop: Loop) -> str:
@@ -163,9 +163,11 @@ def _serial(scene: Scene, loop: Loop, now: int) -> Closed:
 def line_holder(scene: Scene, loop: Loop) -> str | None:
     """Return the serial sibling that a serial loop must wait for.
 
-    Several may hold the line if they became serial while they ran: of those that wait, the first in the outline goes on.
+    Several may hold the line if they became serial while they ran: of those that wait, the first in the outline goes
+    on. One that waits for what it needs lets the others pass: it may need one of them by now.
     """
-    holders = [scene.loops[each] for each in scene.occupancy.lines.get(line_of(loop), ()) if each != loop.id]
+    others = [scene.loops[each] for each in scene.occupancy.lines.get(line_of(loop), ()) if each != loop.id]
+    holders = [each for each in others if each.lease or each.ending or _needs(scene, each, 0) is None]
     if loop.holds_line:
         mine = (loop.place, loop.id)
         holders = [each for each in holders if each.lease is not None or each.ending or (each.place, each.id) < mine]
@@ -278,11 +280,21 @@ def closed_for_group(scene: Scene, member: Loop, now: int, *, pull: bool = False
     return Gate("manual", *manual) if manual else None
 
 
-def may_settle(scene: Scene, loop: Loop, now: int) -> bool:
-    """Say whether a pending loop completes by declaration now."""
-    if loop.status is not Status.PENDING or not scene.settles(loop):
-        return False
-    return all(check(scene, loop, now) is None for _, check in DECLARED_GATES)
+def may_settle(scene: Scene, loop: Loop) -> bool:
+    """Say whether nothing but a hold on its project or the workspace keeps a loop from completing by declaration."""
+    return (
+        loop.status is Status.PENDING
+        and loop.ending is None
+        and scene.settles(loop)
+        and _parent(scene, loop, 0) is None
+        and _needs(scene, loop, 0) is None
+        and _held(scene, loop) is None
+    )
+
+
+def scope_is_held(scene: Scene, loop: Loop) -> bool:
+    """Say whether a loop's project or the whole workspace is paused."""
+    return _held_scope(scene, loop) is not None
 
 
 def own_gates_open(scene: Scene, loop: Loop) -> bool:

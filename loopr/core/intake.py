@@ -13,7 +13,13 @@ from loopr.core import events as e
 from loopr.core import observations as o
 from loopr.core import workspace_events as w
 from loopr.core.costs import attempt_of, cost, failure_target, lane_worked
-from loopr.core.declaring import after_landing, change_entry, declare_children, outline_problems
+from loopr.core.declaring import (
+    after_landing,
+    change_entry,
+    declare_children,
+    hand_down_project,
+    outline_problems,
+)
 from loopr.core.entries import Artifact
 from loopr.core.events import Event
 from loopr.core.limits import own_budget_reached
@@ -22,6 +28,7 @@ from loopr.core.policy import encode_policy
 from loopr.core.scene import Scene
 
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
+_HAS_RUN = frozenset({Failure.REFUSED, Failure.CONFLICT})
 _TAKES_A_FILE = frozenset({Status.PENDING, Status.PARKED, Status.FAILED, Status.COMPLETE}) | _LIVE
 
 
@@ -43,7 +50,13 @@ def current(scene: Scene, loop_id: str, attempt: int) -> Loop | None:
 
 def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event]:
     """A plan is new, or the same, or its file has changed."""
-    terms = Terms(seen.artifact.title, project=seen.artifact.project, identity=seen.digest, budget=seen.artifact.budget)
+    terms = Terms(
+        seen.artifact.title,
+        project=seen.artifact.project,
+        serial=not scene.policy.type_of(scene.policy.root_type).parallel,
+        identity=seen.digest,
+        budget=seen.artifact.budget,
+    )
     known = scene.loops.get(seen.plan)
     bound = scene.shared.plans.get(seen.plan)
     if known is None:
@@ -56,10 +69,10 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
         return
     loop = scene.loops[seen.plan]
     if plan_declares(scene, seen.artifact):
-        yield from _take_plan_terms(loop, terms)
+        yield from _take_plan_terms(scene, loop, terms)
         yield from _file_seen(scene, o.FileSeen(seen.plan, seen.digest, seen.artifact, seen.source), now)
     elif known is not None:
-        yield from change_entry(loop, terms, "")
+        yield from change_entry(scene, loop, terms, "")
 
 
 def plan_declares(scene: Scene, artifact: Artifact) -> bool:
@@ -68,10 +81,11 @@ def plan_declares(scene: Scene, artifact: Artifact) -> bool:
     return artifact.declares or (bool(artifact.entries) and not has_command)
 
 
-def _take_plan_terms(loop: Loop, terms: Terms) -> Iterator[Event]:
+def _take_plan_terms(scene: Scene, loop: Loop, terms: Terms) -> Iterator[Event]:
     """A plan's own file changes its title, project and budget at once; its children are compared apart."""
     if loop.status is not Status.INVALIDATED and loop.terms != terms:
         yield e.EntryChanged(loop.id, terms)
+        yield from hand_down_project(scene, loop.id)
 
 
 def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
@@ -80,9 +94,7 @@ def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
     if loop is None or loop.status is Status.INVALIDATED:
         return
     if seen.digest == loop.artifact:
-        yield from _clear_problem(scene, seen.place)
-        if not loop.on_disk:
-            yield e.ArtifactSeen(loop.id, seen.digest)
+        yield from _known_file(scene, loop, seen)
         return
     problems = outline_problems(scene, loop, seen.artifact, seen.place)
     if problems:
@@ -90,7 +102,10 @@ def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
     elif loop.status in _TAKES_A_FILE:
         yield from _clear_problem(scene, seen.place)
         yield e.ArtifactAccepted(loop.id, seen.digest)
-        yield from _new_project(scene, loop.id)
+        if loop.parent is None:
+            said = seen.artifact
+            terms = loop.terms._replace(title=said.title, project=said.project, budget=said.budget)
+            yield from _take_plan_terms(scene, loop, terms)
         yield from declare_children(scene, loop.id, seen.artifact)
     elif loop.status is Status.AWAITING:
         yield from _clear_problem(scene, seen.place)
@@ -100,12 +115,17 @@ def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
         yield from _problem(scene, seen.place, words)
 
 
-def _new_project(scene: Scene, loop_id: str) -> Iterator[Event]:
-    """Everything below a loop is paid by the loop's project."""
-    project = scene.loops[loop_id].project
-    for below in list(scene.tree.walk(loop_id)):
-        if below.project != project:
-            yield e.EntryChanged(below.id, below.terms._replace(project=project))
+def _known_file(scene: Scene, loop: Loop, seen: o.FileSeen) -> Iterator[Event]:
+    """A file that we published or took is no news; an outline that could not count when it landed may do so by now."""
+    if not loop.on_disk:
+        yield e.ArtifactSeen(loop.id, seen.digest)
+    if seen.place not in scene.shared.problems:
+        return
+    if loop.status is Status.COMPLETE:
+        if outline_problems(scene, loop, seen.artifact, seen.place):
+            return
+        yield from declare_children(scene, loop.id, seen.artifact)
+    yield from _clear_problem(scene, seen.place)
 
 
 def _file_refused(scene: Scene, seen: o.FileRefused, now: int) -> Iterator[Event]:
@@ -126,10 +146,18 @@ def _clear_problem(scene: Scene, place: str) -> Iterator[Event]:
 
 
 def _file_gone(scene: Scene, seen: o.FileGone, now: int) -> Iterator[Event]:
-    """A missing file closes a gate of the pending children and does nothing else."""
+    """A missing file closes a gate of the pending children and does nothing else; nor is it wrong any more."""
     loop = scene.loops.get(seen.loop)
-    if loop is not None and loop.on_disk:
+    if loop is None:
+        return
+    if loop.on_disk:
         yield e.ArtifactGone(loop.id)
+    yield from _clear_problem(scene, _place(scene, loop))
+
+
+def _place(scene: Scene, loop: Loop) -> str:
+    """Return where a loop's artifact belongs."""
+    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
 
 
 def _declared_written(scene: Scene, seen: o.DeclaredWritten, now: int) -> Iterator[Event]:
@@ -173,8 +201,7 @@ def _attempt_used(scene: Scene, seen: o.AttemptUsed, now: int) -> Iterator[Event
             yield e.UsageSeen(loop.id, seen.attempt, seen.usage)
         reached = own_budget_reached(scene, scene.loops[loop.id], now)
         if reached and loop.status in _LIVE:
-            live = loop.status is not Status.LEASED
-            yield e.SetAside(loop.id, seen.attempt, Failure.BUDGET, reached, live=live)
+            yield e.SetAside(loop.id, seen.attempt, Failure.BUDGET, reached, live=True)
 
 
 def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Event]:
@@ -182,7 +209,11 @@ def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Eve
     loop = current(scene, seen.loop, seen.attempt)
     if loop is None:
         yield from _stop_seen(scene, o.StopSeen(seen.loop, seen.attempt), now)
-    elif seen.trouble is not None and loop.status in (Status.LEASED, Status.RUNNING):
+        return
+    if loop.status is Status.LEASED and (seen.trouble is None or seen.trouble.failure in _HAS_RUN):
+        yield e.AttemptStarted(loop.id, seen.attempt)  # the report of its beginning was lost or is late
+        loop = scene.loops[loop.id]
+    if seen.trouble is not None and loop.status in (Status.LEASED, Status.RUNNING):
         yield from cost(scene, loop, seen.trouble, now)
     elif seen.trouble is None and loop.status is Status.RUNNING:
         yield from lane_worked(scene, loop)
@@ -208,9 +239,14 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
     if loop is None or loop.status is not Status.LANDING:
         return
     yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest)
-    if seen.artifact is not None and not outline_problems(scene, loop, seen.artifact, ""):
+    place = _place(scene, loop)
+    problems = outline_problems(scene, loop, seen.artifact, place) if seen.artifact is not None else []
+    if problems:
+        yield from _problem(scene, place, "\n".join(map(str, problems)))
+    elif seen.artifact is not None:
+        yield from _clear_problem(scene, place)
         yield from declare_children(scene, loop.id, seen.artifact)
-    yield from after_landing(scene, loop.id, loop.deferred)
+    yield from after_landing(scene, loop)
 
 
 def _landing_failed(scene: Scene, seen: o.LandingFailed, now: int) -> Iterator[Event]:
@@ -219,7 +255,7 @@ def _landing_failed(scene: Scene, seen: o.LandingFailed, now: int) -> Iterator[E
     if loop is None or loop.status is not Status.LANDING:
         return
     yield from cost(scene, loop, seen.trouble, now)
-    yield from after_landing(scene, loop.id, loop.deferred)
+    yield from after_landing(scene, loop)
 
 
 def _stop_seen(scene: Scene, seen: o.StopSeen, now: int) -> Iterator[Event]:
@@ -234,8 +270,10 @@ def _stop_seen(scene: Scene, seen: o.StopSeen, now: int) -> Iterator[Event]:
 
 def _policy_seen(scene: Scene, seen: o.PolicySeen, now: int) -> Iterator[Event]:
     """The policy is journalled whole, when it changes; lanes that were parked over settings may be mended now."""
-    if seen.policy != scene.policy or not scene.shared.policy_known:
-        yield w.PolicyLoaded(encode_policy(seen.policy))
+    changed = seen.policy != scene.policy or not scene.shared.policy_known
+    if changed or seen.seal != scene.shared.seal:
+        yield w.PolicyLoaded(encode_policy(seen.policy), seen.seal)
+    if changed:
         for name in [name for name, lane in scene.shared.lanes.items() if lane.parked]:
             yield w.LaneReset(name, "changed settings")
 

@@ -7,7 +7,7 @@ of the charges and of `now`. Knows no budget and no share: those ask here (`limi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from loopr.core.model import Loop, Usage
@@ -114,6 +114,7 @@ class Account:
         return self.times[index] if index < len(self.times) else None
 
 
+SPENT = "spent/"
 PLAN, PROJECT, WORKSPACE = "plan", "project", "workspace"
 Scope = tuple[str, str]
 """Who pays: ("plan", id), ("project", name) or ("workspace", "")."""
@@ -122,6 +123,11 @@ Scope = tuple[str, str]
 def scopes_of(loop: Loop) -> tuple[Scope, Scope, Scope]:
     """List everybody who pays for a loop."""
     return (PLAN, loop.plan), (PROJECT, loop.project), (WORKSPACE, "")
+
+
+def plan_key(plan: str, type_name: str) -> str:
+    """Return the key of the row that keeps what a plan's loops of one type have used in all."""
+    return f"{SPENT}{type_name}/{plan}"
 
 
 class Ledger:
@@ -138,9 +144,23 @@ class Ledger:
         for scope in ((PLAN, charge.plan), (PROJECT, charge.project), (WORKSPACE, "")):
             self._account(scope, charge.type).add(charge.at, what)
 
-    def carry(self, plan: str, type_name: str, what: Sums) -> None:
-        """Take over what a plan used before the charges that will be added."""
-        self._account((PLAN, plan), type_name).add(0, what)
+    def totals(self) -> dict[str, Sums]:
+        """Return what every plan has used in all, by type, each under the key of its row."""
+        plans = ((name, types) for (kind, name), types in self._accounts.items() if kind == PLAN)
+        return {plan_key(plan, each): account.after(None) for plan, types in plans for each, account in types.items()}
+
+    def read(self, totals: Mapping[str, Sums], charges: Iterable[Charge]) -> None:
+        """Take the accounts from the plans' totals and the charges of the window, which the totals contain."""
+        charges = list(charges)
+        older = dict(totals)
+        for charge in charges:
+            key = plan_key(charge.plan, charge.type)
+            older[key] = older[key].minus(sums_of(charge))
+        for key, what in older.items():
+            _, type_name, plan = key.split("/", 2)
+            self._account((PLAN, plan), type_name).add(0, what)
+        for charge in charges:
+            self.add(charge)
 
     def move_clock(self, by_ms: int) -> None:
         """Move every stored instant."""

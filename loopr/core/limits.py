@@ -1,41 +1,18 @@
-"""Lanes, budgets, back-pressure and retry delays: how much, how often and how soon.
+"""Lanes and budgets: how much, and how much at once.
 
 Answers with numbers and reasons; whether that closes a gate is said in `gates.py`, and what it costs in `intake.py`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from fractions import Fraction
 
 from loopr.core.ledger import PLAN, PROJECT, Scope, Sums, scopes_of
 from loopr.core.model import Loop
-from loopr.core.policy import DEFAULT_LANE, NO_BUDGET, Budget, Retry
+from loopr.core.policy import DEFAULT_LANE, NO_BUDGET, Budget
 from loopr.core.scene import Scene
 
 MAX_REST_DOUBLINGS = 6
-
-
-# --- retry delays -------------------------------------------------------------------------------------------------
-
-
-def backoff_ms(retry: Retry, failures: int, loop_id: str, attempt: int) -> int:
-    """Return the delay after the n-th failure in a row: growing, capped, jittered by a hash so that a replay agrees."""
-    grown = Fraction(retry.base_ms)
-    for _ in range(failures - 1):
-        grown *= retry.factor
-        if grown >= retry.cap_ms:
-            break
-    delay = min(Fraction(retry.cap_ms), grown)
-    digest = hashlib.sha256(f"{loop_id}#{attempt}".encode()).digest()
-    spread = Fraction(int.from_bytes(digest[:8], "big") * 2, (1 << 64) - 1) - 1
-    return half_up(delay * (1 + retry.jitter * spread))
-
-
-def half_up(value: Fraction) -> int:
-    """Round to the nearest whole number, halves upwards."""
-    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
 
 
 # --- lanes --------------------------------------------------------------------------------------------------------

@@ -277,11 +277,12 @@ class Engine(NamedTuple):
 
 
 _LOOP_DEFAULTS = Loop("", "", "", None, 0, 0, "")
+_PLACES: Mapping[str, int] = {name: place for place, name in enumerate(Loop._fields)}
 _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "needs": tuple,
     "files": tuple,
     "budget": lambda value: Budget(*value),
-    "status": Status,
+    "status": Status._value2member_map_.__getitem__,
     "lease": lambda value: Lease(*value),
     "ending": lambda value: Ending(*value),
     "hold": lambda value: Hold(*value),
@@ -302,8 +303,8 @@ def encode_loop(loop: Loop) -> dict[str, Any]:
 
 def decode_loop(data: Mapping[str, Any]) -> Loop:
     """Read a loop back from its row."""
-    values = dict(data)
-    for key in _NESTED.keys() & values.keys():
-        if values[key] is not None:
-            values[key] = _NESTED[key](values[key])
-    return _LOOP_DEFAULTS._replace(**values)
+    values = list(_LOOP_DEFAULTS)
+    for key, value in data.items():
+        read = _NESTED.get(key)
+        values[_PLACES[key]] = value if read is None or value is None else read(value)
+    return Loop._make(values)

@@ -161,9 +161,10 @@ class StopSeen(Observation):
 
 @dataclass(frozen=True, slots=True)
 class PolicySeen(Observation):
-    """The settings lead to this policy now."""
+    """The settings lead to this policy now; `seal` is the digest of what they are made from."""
 
     policy: Policy
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,14 +46,14 @@ class Land(Effect):
     """Bring the loop's commits to the plan branch and publish its artifact."""
 
 
-def owed(forest: Forest, now: int) -> Iterator[Effect]:
+def owed(forest: Forest) -> Iterator[Effect]:
     """List every effect that the present state owes; landings one a plan, in tree order."""
     tree = forest.tree
     for loop_id in tree.ending:
         ending = forest.loops[loop_id].ending
         if ending is not None and ending.expires_at is None:
             yield StopAttempt(loop_id, ending.attempt)
-    for loop_id in forest.settled_now(now):
+    for loop_id in forest.settled_now():
         yield WriteDeclared(loop_id, forest.loops[loop_id].attempt)
     for loop_id in tree.by_status[Status.LEASED]:
         yield StartAttempt(loop_id, forest.loops[loop_id].attempt)
@@ -65,8 +65,10 @@ def owed(forest: Forest, now: int) -> Iterator[Effect]:
 
 def _first_landings(forest: Forest) -> Iterator[Loop]:
     """Return for each plan the landing loop that is first in tree order."""
-    landing = [forest.loops[each] for each in forest.tree.by_status[Status.LANDING]]
     first: dict[str, Loop] = {}
-    for loop in sorted(landing, key=forest.tree.order):
-        first.setdefault(loop.plan, loop)
+    for loop_id in forest.tree.by_status[Status.LANDING]:
+        loop = forest.loops[loop_id]
+        known = first.setdefault(loop.plan, loop)
+        if forest.tree.order(loop) < forest.tree.order(known):
+            first[loop.plan] = loop
     yield from first.values()

@@ -1,4 +1,4 @@
-"""Who is next: the score with its parts, and the ready loops kept in that order without sorting.
+"""Who is next: the ready loops, kept in the order of their scores without sorting.
 
 Loops whose own gates are open stand in groups that open and close as a whole (`gates.SHARED_GATES`). Inside a group,
 those with the same fixed part of the score form a class: there an older loop never ranks lower, whatever the instant,
@@ -12,47 +12,12 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from loopr.core.model import Loop, Score
-from loopr.core.policy import Policy, Priority
+from loopr.core.grouping import GroupKey
+from loopr.core.model import Loop
+from loopr.core.policy import Policy
+from loopr.core.scoring import age_boost
 
-MINUTE_MS = 60_000
 TreeOrder = tuple[str | int, ...]
-
-
-def fixed_score(policy: Policy, loop: Loop) -> int:
-    """Return the part of the score that time does not change."""
-    terms = policy.priority
-    return terms.base.get(loop.type, 0) + terms.depth_boost_per_level * loop.depth - _retry_penalty(terms, loop)
-
-
-def _retry_penalty(terms: Priority, loop: Loop) -> int:
-    """Return what earlier iterations cost in the order."""
-    return min(terms.retry_penalty_max, terms.retry_penalty_per_iteration * (loop.iteration - 1))
-
-
-def age_boost(policy: Policy, created: int, now: int) -> int:
-    """Return what whole minutes since the creation are worth."""
-    terms = policy.priority
-    return min(terms.age_boost_max, terms.age_boost_per_minute * (max(0, now - created) // MINUTE_MS))
-
-
-def score(policy: Policy, loop: Loop, now: int) -> Score:
-    """Return a loop's place in the order, with its parts."""
-    terms = policy.priority
-    age, retry = age_boost(policy, loop.created, now), _retry_penalty(terms, loop)
-    base, depth = terms.base.get(loop.type, 0), terms.depth_boost_per_level * loop.depth
-    return Score(base + age + depth - retry, base, age, depth, retry)
-
-
-class GroupKey(NamedTuple):
-    """What loops must have in common to be let run or held back together."""
-
-    project: str
-    plan: str
-    type: str
-    lanes: tuple[str, ...]
-    line: str
-    command: bool
 
 
 class _Entry(NamedTuple):

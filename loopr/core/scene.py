@@ -5,8 +5,11 @@ Knows how to count; must never know what a count is too high for (`gates.py`).
 
 from __future__ import annotations
 
-from loopr.core.ledger import Ledger, Scope, cost_of, usd_of
-from loopr.core.model import Loop, Usage
+import json
+from collections.abc import Iterable, Mapping
+
+from loopr.core.ledger import SPENT, Charge, Ledger, Scope, Sums, cost_of, usd_of
+from loopr.core.model import Loop, Usage, decode_loop
 from loopr.core.policy import DEFAULT_LANE, Policy
 from loopr.core.shared import Shared
 from loopr.core.tree import Tree
@@ -72,6 +75,27 @@ class Scene:
         self.shared = Shared(policy)
         self.occupancy = Occupancy()
         self.ledger = Ledger(self.shared.policy.window_ms)
+
+    def read(
+        self,
+        loops: Iterable[str],
+        records: Mapping[str, str],
+        charges: Iterable[Charge],
+        policy: Policy | None = None,
+    ) -> None:
+        """Take everything from the rows of a journal, under another policy if one is given.
+
+        `charges` are those of the rolling window.
+        """
+        values = {key: json.loads(text) for key, text in records.items()}
+        self.shared.read({key: value for key, value in values.items() if not key.startswith(SPENT)})
+        self.shared.policy = policy or self.shared.policy
+        self.ledger = Ledger(self.policy.window_ms)
+        self.ledger.read({key: Sums(*value) for key, value in values.items() if key.startswith(SPENT)}, charges)
+        self.tree.fill(map(decode_loop, json.loads(f"[{','.join(loops)}]")))
+        for loop in self.loops.values():
+            if loop.engaged or loop.lease is not None or loop.ending is not None:
+                self.occupancy.count(loop, 1)
 
     @property
     def policy(self) -> Policy:

@@ -156,7 +156,7 @@ class _World:
         while not self.cut_short:
             for loop_id in list(self.forest.tree.by_status[Status.AWAITING]):
                 self._tell(approve(self.forest, loop_id))
-            for effect in list(owed(self.forest, self.now)):
+            for effect in list(owed(self.forest)):
                 self._perform(effect)
             if not self._coming or self._coming[0][0] > self.now:
                 return

@@ -78,7 +78,7 @@ def _input_changed(loop: Loop, event: e.InputChanged, at: int) -> Loop:
 
 def _outline_changed(loop: Loop, event: e.OutlineChanged, at: int) -> Loop:
     """Wait to be settled again from the new outline."""
-    return let_go(loop)._replace(**event.terms._asdict(), status=S.PENDING, reason="")
+    return let_go(loop)._replace(**event.terms._asdict(), status=S.PENDING, finished="", reason="")
 
 
 def _settled(loop: Loop, event: e.Settled, at: int) -> Loop:
@@ -167,9 +167,9 @@ def _artifact_gone(loop: Loop, event: e.ArtifactGone, at: int) -> Loop:
     return loop._replace(on_disk=False)
 
 
-def _same(loop: Loop, event: e.Forgotten, at: int) -> Loop:
-    """Change nothing; the forest lets the loop go."""
-    return loop
+def _forgotten(loop: Loop, event: e.Forgotten, at: int) -> Loop:
+    """Say nothing more of what has landed; the number of its last attempt is never used again, so the loop stays."""
+    return loop._replace(landed="")
 
 
 STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
@@ -194,5 +194,5 @@ STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.Lifted: _lifted,
     e.ArtifactSeen: _seen,
     e.ArtifactGone: _artifact_gone,
-    e.Forgotten: _same,
+    e.Forgotten: _forgotten,
 }

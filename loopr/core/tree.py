@@ -7,7 +7,7 @@ and no policy; `put` is called by `forest.py` alone.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from loopr.core.model import OCCUPYING, Loop, Status
 
@@ -32,6 +32,21 @@ class Below:
         self.running += step * (loop.status in OCCUPYING)
         self.parked += step * (loop.status is Status.PARKED)
         self.failed += step * (loop.status is Status.FAILED)
+
+    def gather(self, child: Loop, under: Below) -> None:
+        """Count a child in, with all that is below it."""
+        self.count(child, 1)
+        self.total += under.total
+        self.complete += under.complete
+        self.running += under.running
+        self.parked += under.parked
+        self.failed += under.failed
+        self.latest = max(self.latest, under.latest, ended_at(child))
+
+
+def ended_at(loop: Loop) -> int:
+    """Say when a loop was done with or left the tree, 0 if neither."""
+    return loop.since if loop.status in (Status.COMPLETE, Status.INVALIDATED) else 0
 
 
 class Tree:
@@ -106,18 +121,25 @@ class Tree:
         if old is None or old.status is not loop.status or old.since != loop.since:
             self._count(old, loop)
 
+    def fill(self, loops: Iterable[Loop]) -> None:
+        """Take all loops at once into an empty tree; each is looked at once."""
+        self.loops = {loop.id: loop for loop in loops}
+        self.below = {loop_id: Below() for loop_id in self.loops}
+        for loop in sorted(self.loops.values(), key=lambda each: each.depth, reverse=True):
+            self._list(None, loop)
+            self._need(None, loop)
+            if loop.status is not Status.INVALIDATED:
+                siblings = self._roots if loop.parent is None else self._children.setdefault(loop.parent, [])
+                siblings.append((_rank(loop), loop.id))
+            if loop.parent is not None:
+                self.below[loop.parent].gather(loop, self.below[loop.id])
+        for siblings in (self._roots, *self._children.values()):
+            siblings.sort()
+
     def move_clock(self, by_ms: int) -> None:
         """Move every instant that is kept here."""
         for below in self.below.values():
             below.latest += by_ms if below.latest else 0
-
-    def drop(self, loop: Loop) -> None:
-        """Forget an invalidated loop, which nothing counts any more."""
-        self._need(loop, loop._replace(needs=()))
-        self.by_status[loop.status].pop(loop.id, None)
-        del self.loops[loop.id], self.below[loop.id]
-        for listed in (self.ending, self.timed):
-            listed.pop(loop.id, None)
 
     def _place(self, old: Loop | None, new: Loop) -> None:
         """Keep the parent's list of declared children in order."""
@@ -137,6 +159,8 @@ class Tree:
             self.by_status[old.status].pop(old.id, None)
         if new.status in self.by_status:
             self.by_status[new.status][new.id] = None
+        if old is None and new.lease is None and new.ending is None:
+            return
         _keep(self.ending, new.id, new.ending is not None)
         owner = new.lease or new.ending
         _keep(self.timed, new.id, owner is not None and owner.expires_at is not None)
@@ -150,7 +174,7 @@ class Tree:
 
     def _count(self, old: Loop | None, new: Loop) -> None:
         """Keep the counters of all ancestors."""
-        ended = new.since if new.status in (Status.COMPLETE, Status.INVALIDATED) else 0
+        ended = ended_at(new)
         for above in self.ancestors(new):
             below = self.below[above.id]
             if old is not None:

@@ -69,12 +69,13 @@ def resume(scene: Scene, scope: str, by: str) -> Iterator[Event]:
 
 def clear(scene: Scene, loop_ids: tuple[str, ...], by: str) -> Iterator[Event]:
     """Take pending loops out of the queue: each is held, with that as the reason."""
-    for loop_id in loop_ids:
-        loop = _loop(scene, loop_id)
+    loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
+    for loop in loops:
         if loop.status is not Status.PENDING:
             raise _refuse(loop, "clear", "only pending loops stand in the queue")
+    for loop in loops:
         if loop.hold is None:
-            yield e.Held(loop_id, by, "cleared")
+            yield e.Held(loop.id, by, "cleared")
 
 
 def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Event]:
@@ -159,14 +160,14 @@ def dispatch(scene: Scene, loop_ids: tuple[str, ...], by: str) -> Iterator[Event
 
 
 def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
-    """Stop reminding of an invalidated loop and what was below it."""
+    """Stop reminding of the landed work of an invalidated loop and of what was below it."""
     loop = _loop(scene, loop_id)
     if loop.status is not Status.INVALIDATED:
         raise _refuse(loop, "forget", "only a loop that is no longer declared can be forgotten")
-    gone = [each for each in scene.tree.by_status[Status.INVALIDATED] if each.startswith(f"{loop_id}/")]
-    for each in sorted(gone, key=lambda name: -name.count("/")):
-        yield e.Forgotten(each)
-    yield e.Forgotten(loop_id)
+    gone = [each for each in scene.tree.by_status[Status.INVALIDATED] if f"{each}/".startswith(f"{loop_id}/")]
+    for each in sorted(gone):
+        if scene.loops[each].landed:
+            yield e.Forgotten(each)
 
 
 def form_convoy(scene: Scene, name: str, members: tuple[str, ...]) -> Iterator[Event]:

@@ -25,9 +25,10 @@ class PlanBound(Event):
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoaded(Event):
-    """The policy that decisions use from here on, whole."""
+    """The policy that decisions use from here on, whole; `seal` tells what it was made from, unchanged."""
 
     policy: Mapping[str, Any]
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,8 @@ def _shortened(node: _Node) -> _Node:
 
 def _open(top: _Node, most: int) -> None:
     """Open nodes level by level into the loops below them, or into parts of these, as long as there are rows left."""
-    level, left = [top], most
+    top.parts = _parts(top.children, min(len(top.children), most))
+    level, left = [part[0] for part in top.parts if len(part) == 1], most - len(top.parts)
     while level:
         below: list[_Node] = []
         for node, share in _shares([each for each in level if each.children], left):

@@ -13,9 +13,9 @@ from loopr.core import observations as o
 from loopr.core.declaring import lost_work, outline_problems
 from loopr.core.entries import Artifact
 from loopr.core.events import Declared, DeclaredAgain, Event, InputChanged, LoopEvent, Settled, Undeclared
+from loopr.core.grouping import queue_depth
 from loopr.core.intake import plan_declares
 from loopr.core.model import Bound, Loop
-from loopr.core.queue import queue_depth
 from loopr.engine import Engine
 from loopr.errors import Deferred, PlanError, Problem, UserError
 from loopr.wiring import Workspace

@@ -5,27 +5,26 @@ Knows the words only; whoever asks brings the present instant.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
 from loopr.errors import UserError
 
-_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _HINT = "write 2026-01-31T02:00:00Z, or +90m for a while from now"
 
 
 def read_duration(text: str) -> int:
     """Read a duration such as 90s, 1h30m or 250ms, in milliseconds."""
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise UserError(f"{text!r} is not a duration", hint="write 90s, 1h30m or 250ms")
-    return round(sum(float(number) * _UNITS[unit] for number, unit in parts))
+    from loopr.core.durations import read_spread
+
+    found = read_spread(text)
+    if found.low != found.high or found.tail:
+        raise UserError(f"{text!r} is more than one duration", hint="write 90s, 1h30m or 250ms")
+    return found.low
 
 
 def read_instant(text: str, now: int) -> int:
     """Read an instant: RFC 3339, or a duration after (+) or before (-) now; in milliseconds UTC."""
-    if text[:1] in "+-" and _PART.match(text[1:]):
+    if text[:1] in ("+", "-"):
         sign = 1 if text[0] == "+" else -1
         return now + sign * read_duration(text[1:])
     try:

@@ -10,17 +10,14 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from loopr.core.choose import choose
-from loopr.core.events import LeaseGranted
 from loopr.core.fairness import usage_of
-from loopr.core.forest import Forest
-from loopr.core.gates import closed_gates, first_closed
+from loopr.core.gates import closed_gates
+from loopr.core.grouping import queue_depth
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.model import FINISHED, Gate, Lane, Loop, Status
 from loopr.core.policy import Budget
-from loopr.core.queue import queue_depth
-from loopr.core.ranking import score
 from loopr.core.scene import Scene
+from loopr.core.scoring import score
 
 Row = dict[str, Any]
 SCHEMA = 1
@@ -109,16 +106,16 @@ def _usage_row(loop: Loop) -> Row:
 # --- many loops ---------------------------------------------------------------------------------------------------
 
 
-def tree(forest: Forest, now: int, workspace: str, loops: Iterable[Loop] | None = None) -> Row:
+def tree(scene: Scene, now: int, workspace: str, loops: Iterable[Loop] | None = None) -> Row:
     """Return all loops, or some, flat and in tree order, with their counts."""
-    chosen = list(forest.tree.walk() if loops is None else loops)
+    chosen = list(scene.tree.walk() if loops is None else loops)
     return document(
         now,
         {
             "workspace": workspace,
-            "loops": [loop_row(forest, loop, now) for loop in chosen],
+            "loops": [loop_row(scene, loop, now) for loop in chosen],
             "counts": counts(chosen),
-            "lanes": lanes(forest),
+            "lanes": lanes(scene),
         },
     )
 
@@ -131,19 +128,19 @@ def counts(loops: Iterable[Loop]) -> dict[str, int]:
     return {name: n for name, n in found.items() if n}
 
 
-def lanes(forest: Forest) -> Row:
+def lanes(scene: Scene) -> Row:
     """Return the state of every lane that is named, used or was ever hit."""
-    names = {*forest.policy.lanes, *forest.shared.lanes}
-    for each in forest.policy.types.values():
+    names = {*scene.policy.lanes, *scene.shared.lanes}
+    for each in scene.policy.types.values():
         names.update(each.lanes)
-    return {name: _lane_row(forest, name, forest.shared.lane(name)) for name in sorted(names)}
+    return {name: _lane_row(scene, name, scene.shared.lane(name)) for name in sorted(names)}
 
 
-def _lane_row(forest: Forest, name: str, lane: Lane) -> Row:
+def _lane_row(scene: Scene, name: str, lane: Lane) -> Row:
     """Return one lane."""
     return {
-        "max_concurrent": forest.policy.lane(name).max_concurrent,
-        "occupied": forest.occupancy.by_lane.get(name, 0),
+        "max_concurrent": scene.policy.lane(name).max_concurrent,
+        "occupied": scene.occupancy.by_lane.get(name, 0),
         "hits": lane.hits,
         "rest_until": instant(lane.rest_until),
         "ramp": lane.ramp,
@@ -152,16 +149,16 @@ def _lane_row(forest: Forest, name: str, lane: Lane) -> Row:
     }
 
 
-def status(forest: Forest, now: int, engine: Mapping[str, Any] | None) -> Row:
-    """Return what the workspace as a whole is doing."""
-    policy, hold = forest.policy, forest.shared.holds.get("workspace")
-    depth = queue_depth(forest, now)
+def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: Iterable[str] = ()) -> Row:
+    """Return what the workspace as a whole is doing; `changed` are plan files that were edited since their start."""
+    policy, hold = scene.policy, scene.shared.holds.get("workspace")
+    depth = queue_depth(scene, now)
     soft, hard = policy.queue_limits()
-    occupied = forest.occupancy
+    occupied = scene.occupancy
     return document(
         now,
         {
-            "engine": _engine_row(forest, engine),
+            "engine": _engine_row(scene, engine),
             "paused": {"by": hold.by, "at": instant(hold.at), "reason": hold.reason} if hold else None,
             "capacity": {
                 "max_loops": policy.max_loops,
@@ -174,17 +171,20 @@ def status(forest: Forest, now: int, engine: Mapping[str, Any] | None) -> Row:
                 "max_api_calls": policy.max_api_calls,
                 "api_calls": occupied.api_calls,
             },
-            "counts": counts(forest.tree.walk()),
+            "counts": counts(scene.tree.walk()),
             "queue": {"depth": sum(depth.values()), "by_type": depth, "soft_limit": soft, "hard_limit": hard},
-            "lanes": lanes(forest),
-            "projects": projects(forest, now),
-            "problems": problems(forest),
-            "warnings": warnings(forest, sum(depth.values())),
+            "lanes": lanes(scene),
+            "projects": projects(scene, now),
+            "problems": problems(scene),
+            "warnings": [
+                *warnings(scene, sum(depth.values())),
+                *(f"{each} has changed: start it again" for each in changed),
+            ],
         },
     )
 
 
-def _engine_row(forest: Forest, engine: Mapping[str, Any] | None) -> Row:
+def _engine_row(scene: Scene, engine: Mapping[str, Any] | None) -> Row:
     """Return who serves the workspace."""
     live = engine if engine is not None and engine.get("kind") == "engine" else None
     return {
@@ -192,15 +192,15 @@ def _engine_row(forest: Forest, engine: Mapping[str, Any] | None) -> Row:
         "pid": live["pid"] if live else None,
         "host": live["host"] if live else None,
         "since": instant(live["since"]) if live else None,
-        "draining": forest.shared.engine.draining,
+        "draining": scene.shared.engine.draining,
     }
 
 
-def projects(forest: Forest, now: int) -> Row:
+def projects(scene: Scene, now: int) -> Row:
     """Return how the slots are shared, and what each project has used."""
-    names = list(dict.fromkeys((*forest.policy.projects, *(each.project for each in forest.loops.values()))))
-    usage = {name: usage_of(forest, name, names, now) for name in names}
-    weight = {name: forest.policy.project(name).weight for name in names}
+    names = list(dict.fromkeys((*scene.policy.projects, *(each.project for each in scene.loops.values()))))
+    usage = {name: usage_of(scene, name, names, now) for name in names}
+    weight = {name: scene.policy.project(name).weight for name in names}
     all_usage, all_weight = sum(usage.values()), sum(weight.values())
     return {
         name: {
@@ -208,8 +208,8 @@ def projects(forest: Forest, now: int) -> Row:
             "usage": usage[name] / 1000,
             "share": usage[name] / all_usage if all_usage else 0.0,
             "target": float(weight[name] / all_weight),
-            "occupied": forest.occupancy.by_project.get(name, 0),
-            "budget": budget_row(forest.policy.project(name).budget, forest.ledger.used((PROJECT, name), now)),
+            "occupied": scene.occupancy.by_project.get(name, 0),
+            "budget": budget_row(scene.policy.project(name).budget, scene.ledger.used((PROJECT, name), now)),
         }
         for name in names
     }
@@ -224,82 +224,51 @@ def budget_row(budget: Budget, used: Sums) -> Row:
     }
 
 
-def problems(forest: Forest) -> list[Row]:
+def problems(scene: Scene) -> list[Row]:
     """List what needs a person's eye: bad files, loops set aside, and landed work that nobody declares any more."""
-    found = [{"place": place, "text": text, "loop": None} for place, text in sorted(forest.shared.problems.items())]
+    found = [{"place": place, "text": text, "loop": None} for place, text in sorted(scene.shared.problems.items())]
     for status in (Status.PARKED, Status.FAILED):
-        for loop_id in sorted(forest.tree.by_status[status]):
-            loop = forest.loops[loop_id]
+        for loop_id in sorted(scene.tree.by_status[status]):
+            loop = scene.loops[loop_id]
             found.append(
                 {"place": f"{loop_id} ({status})", "text": loop.reason or "no reason was given", "loop": loop_id}
             )
-    for loop_id in sorted(forest.tree.by_status[Status.INVALIDATED]):
-        loop = forest.loops[loop_id]
+    for loop_id in sorted(scene.tree.by_status[Status.INVALIDATED]):
+        loop = scene.loops[loop_id]
         if loop.landed:
             text = f"its work has landed and is no longer declared: `git revert {loop.landed}`"
             found.append({"place": loop_id, "text": text, "loop": loop_id})
     return found
 
 
-def warnings(forest: Forest, depth: int) -> list[str]:
+def warnings(scene: Scene, depth: int) -> list[str]:
     """List what a person may want to know."""
-    soft, _ = forest.policy.queue_limits()
+    soft, _ = scene.policy.queue_limits()
     found = []
     if soft is not None and depth > soft:
         found.append(f"queue delayed; respecting caps ({depth} waiting, the soft limit is {soft})")
     return found
 
 
-# --- what would happen, and why -----------------------------------------------------------------------------------
+# --- why ------------------------------------------------------------------------------------------------------------
 
 
-def next_round(forest: Forest, now: int) -> Row:
-    """Return the next round as it would be decided, and why every other pending loop is not in it.
-
-    Changes the forest, which must be the caller's own.
-    """
-    at = max(now, forest.shared.paced_until())
-    grants: list[Row] = []
-    for event in choose(forest, at):
-        if isinstance(event, LeaseGranted):
-            grants.append(_grant_row(forest, event, at))
-        forest.apply(event, at)
-    held = []
-    for loop in forest.tree.walk():
-        if loop.status is Status.PENDING:
-            gate = first_closed(forest, loop, at)
-            if gate is not None:
-                held.append({"id": loop.id} | gate_row(gate))
-    return document(now, {"at": instant(at), "grants": grants, "held": held})
-
-
-def _grant_row(forest: Forest, event: LeaseGranted, at: int) -> Row:
-    """Return one grant as it would be."""
-    loop = forest.loops[event.loop]
-    return {
-        "id": loop.id,
-        "lease": f"{loop.id}#{event.attempt}",
-        "project": loop.project,
-        "score": score(forest.policy, loop, at)._asdict(),
-    }
-
-
-def why(forest: Forest, loop: Loop, now: int, story: list[Row]) -> Row:
+def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
     """Return every closed gate of a loop, its score with its parts, and its story so far."""
-    gates = list(closed_gates(forest, loop, now))
+    gates = list(closed_gates(scene, loop, now))
     return document(
         now,
         {
             "id": loop.id,
             "runnable": not gates,
             "gates": [gate_row(gate) for gate in gates],
-            "score": score(forest.policy, loop, now)._asdict(),
+            "score": score(scene.policy, loop, now)._asdict(),
             "story": story,
         },
     )
 
 
-def show(forest: Forest, loop: Loop, now: int, attempts: list[Row]) -> Row:
+def show(scene: Scene, loop: Loop, now: int, attempts: list[Row]) -> Row:
     """Return one loop with its attempts and its children."""
-    children = [loop_row(forest, forest.loops[each], now) for each in forest.tree.children(loop.id)]
-    return document(now, {"loop": loop_row(forest, loop, now), "attempts": attempts, "children": children})
+    children = [loop_row(scene, scene.loops[each], now) for each in scene.tree.children(loop.id)]
+    return document(now, {"loop": loop_row(scene, loop, now), "attempts": attempts, "children": children})

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -158,7 +157,7 @@ def _write_body(descriptor: int, kind: Kind) -> None:
     body = Holder(
         kind=kind,
         pid=os.getpid(),
-        host=socket.gethostname(),
+        host=os.uname().nodename,
         boot_id=_boot_id(),
         start_time=_start_time(os.getpid()),
         since=time.time_ns() // 1_000_000,
@@ -171,7 +170,7 @@ def _write_body(descriptor: int, kind: Kind) -> None:
 
 def _may_live(found: Holder) -> bool:
     """Tell whether the process in the body may still be there; of another host we know nothing."""
-    if found["host"] != socket.gethostname():
+    if found["host"] != os.uname().nodename:
         return True
     return found["boot_id"] == _boot_id() and found["start_time"] == _start_time(found["pid"])
 

@@ -52,10 +52,10 @@ def find_place(start: Path) -> Place:
     if known is not None and (found is None or _foreign_checkout(known, top)):
         found = known
     root = found or top or start
-    if known is not None and root != known:
+    if known is not None and root != known and _is_workspace(known):  # else it was moved here, as the hint says
         hint = "one repository has one workspace: go there, or move its loopr.yml and specs/ here"
         raise SettingsError(f"this repository's workspace is {known}, not {root}", hint=hint)
-    return Place(root, state or root / ".loopr", top)
+    return Place(root, state or root / ".loopr", _upwards(root, _is_repository))  # of the workspace, not of `start`
 
 
 def _upwards(start: Path, wanted: Callable[[Path], bool], until: Path | None = None) -> Path | None:
@@ -117,6 +117,11 @@ def _remembered(state: Path) -> Path | None:
         return None
     root = (state / os.fsdecode(text)).resolve()
     return root if root.is_dir() else None
+
+
+def is_remembered(place: Place) -> bool:
+    """Say whether the state folder knows that it belongs to this workspace."""
+    return _remembered(place.state) == place.root
 
 
 def remember_place(place: Place) -> None:

@@ -5,6 +5,7 @@ Run it as `python tests/bench/bench_journal.py [FOLDER]`; the figures are those 
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 import tempfile
@@ -122,6 +123,7 @@ def main(arguments: Sequence[str] = ()) -> dict[str, float]:
         figures = measure(Path(folder))
     for name, figure in figures.items():
         print(f"{name:34} {figure:12,.2f}")
+    print(json.dumps(figures))
     return figures
 
 

@@ -32,7 +32,7 @@ from typing import Any
 
 from loopr.core import observations as o
 from loopr.core import wishes
-from loopr.core.choose import choose, next_wake, take
+from loopr.core.choose import next_wake, take
 from loopr.core.codec import decode, encode
 from loopr.core.entries import Artifact, decode_entry, implied_entry
 from loopr.core.events import Event, LeaseGranted
@@ -159,9 +159,11 @@ class Story:
     def verify(self) -> None:
         """Compare the three forests: rows, indexes, what they do next."""
         lived, replayed, rebuilt = copy.deepcopy(self.forest), self.replayed(), self.rebuilt()
+        lived.advance(self.now)
         kept = {key: json.loads(body) for key, body in self.rows.items() if key[0] != "entries"}
         same(plain(lived.all_rows()), kept | _unsaid(lived, kept), "the rows that were kept are not those of the forest")
         for other, name in ((replayed, "replayed"), (rebuilt, "rebuilt")):
+            other.advance(self.now)
             same(lived.all_rows(), other.all_rows(), f"the {name} forest has other rows")
             same(indexes(lived), indexes(other), f"the {name} forest has other indexes")
         whole(lived, self.now)
@@ -243,7 +245,7 @@ def future(forest: Forest, now: int, steps: int = 25) -> list[Any]:
     for step in range(steps):
         events = think(forest, (), now)
         decided += [(now, event) for event in events]
-        due = sorted(owed(forest, now), key=lambda effect: (effect.loop, type(effect).__name__))
+        due = sorted(owed(forest), key=lambda effect: (effect.loop, type(effect).__name__))
         seen = [each for place, effect in enumerate(due) for each in _outcome(effect, step + place)]
         decided += [(now, event) for event in think(forest, seen, now, choosing=False)]
         now = max(now + 20_000, min(next_wake(forest, now) or 0, now + 7_200_000))
@@ -293,9 +295,8 @@ def go_on(story: Story, text: str) -> None:
 
 def _play(story: Story, line: str) -> list[Event]:
     """Play one line."""
-    head, _, rest = (part.strip() for part in line.partition(":"))
-    if head.startswith("lane") or " lane:" in line or " project:" in line:
-        head, rest = line, ""
+    head, *tail = re.split(r":(?:\s+|$)", line, maxsplit=1)  # not the colon inside of `lane:default`
+    rest = "".join(tail)
     verb, *words = head.split()
     if len(words) > 0 and words[0] in ("is", "has"):
         return _holds(story, verb, words)
@@ -354,7 +355,7 @@ def _why(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
 
 def _settle(story: Story, words: list[str], rest: str, line: str) -> list[Event]:
     """Write what is owed by declaration, level by level."""
-    while due := [effect for effect in owed(story.forest, story.now) if isinstance(effect, WriteDeclared)]:
+    while due := [effect for effect in owed(story.forest) if isinstance(effect, WriteDeclared)]:
         for effect in due:
             artifact = story.entry_of(effect.loop)
             story.see(o.DeclaredWritten(effect.loop, digest_of(str(artifact)), artifact, place(effect.loop)))

@@ -363,8 +363,7 @@ def test_every_event_is_reached_through_a_door() -> None:
     story.now += 1
     go_on(story, "renew-lease p/b#3\nwait 10m")
     story.round()
-    gone = "plan p: a; b body new; c needs a; d (x; z); e budget 10; f; g # again"
-    go_on(story, f"gone-file p\n{gone}\ndrop p: a; b; c # other")
+    go_on(story, "drop p: a; b; c\ngone-file p\ndrop p: a; b; c")
     story.verify()
     reached = {type(event) for event, _ in story.log}
     assert set(LIFECYCLE) - reached == set()

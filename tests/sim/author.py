@@ -33,9 +33,14 @@ LADDERS = (("plan", "spec", "phase", "code"), ("epic", "story", "task"), ("job",
 
 def digest_of(artifact: Artifact) -> str:
     """Digest all that a file says."""
-    plain = [artifact.id, artifact.title, artifact.project, artifact.parallel, artifact.budget.secs, artifact.text]
+    plain = [artifact.id, artifact.title, artifact.project, artifact.parallel, [*vars_of(artifact.budget)], artifact.text]
     text = json.dumps([*plain, artifact.declares, [encode_entry(each) for each in artifact.entries]])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def vars_of(budget: Budget) -> tuple[int | None, ...]:
+    """List the limits of a budget."""
+    return budget.tokens, budget.micro_usd, budget.secs
 
 
 class Author:
@@ -78,12 +83,12 @@ class Author:
                 name: ProjectPolicy(
                     Fraction(draw.choice((1, 1, 3))),
                     draw.choice((None, None, 1, 2)),
-                    self._budget(0.15),
+                    self._budget(0.08),
                 )
                 for name in PROJECTS
             },
             window_ms=draw.choice((120_000, 86_400_000)),
-            budget=self._budget(0.1),
+            budget=self._budget(0.06),
             loops_per_plan=draw.choice((30, 30, 6)),
         )
 
@@ -95,7 +100,7 @@ class Author:
             types[name] = TypePolicy(
                 name,
                 child,
-                has_command=draw.random() < 0.8,
+                has_command=draw.random() < 0.88,
                 judged=draw.random() < 0.3,
                 reviewed=draw.random() < 0.1,
                 approve=draw.random() < 0.2,
@@ -133,7 +138,7 @@ class Author:
             for name, each in old.types.items()
         }
         projects = {name: ProjectPolicy() for name in old.projects}
-        lifted = {"max_loops": 4, "max_api_calls": 4, "per_type": {}, "budget": NO_BUDGET, "batch_size": 0}
+        lifted = {"max_loops": 4, "max_api_calls": 4, "per_type": {}, "budget": NO_BUDGET, "batch_size": 0, "loops_per_plan": 200}
         return replace(old, types=types, projects=projects, lanes={}, **lifted)
 
     # --- artifacts --------------------------------------------------------------------------------------------------
@@ -148,7 +153,7 @@ class Author:
         declares = self.chance.random() < 0.85
         entries = self.entries(self.ladder[0], policy, nested=0.4) if declares else ()
         project = self.chance.choice(PROJECTS)
-        return self.artifact(plan_id, self.ladder[0], entries, project=project, budget=self._budget(0.2))
+        return self.artifact(plan_id, self.ladder[0], entries, project=project, budget=self._budget(0.1))
 
     def artifact(
         self,

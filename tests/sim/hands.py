@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from loopr.core import observations as o
 from loopr.core import owed as w
-from loopr.core.entries import Artifact
+from loopr.core.declaring import outline_problems
+from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status, Usage
 from loopr.core.observations import Trouble
@@ -62,6 +63,7 @@ class Hands:
         self.products: dict[Key, Artifact] = {}
         self.landed: set[Key] = set()
         self.published: set[str] = set()
+        self._tried: dict[str, Entry] = {}
         self._busy: set[tuple[str, Key]] = set()
 
     def perform(self, effect: w.Effect, loop: Loop) -> None:
@@ -75,7 +77,7 @@ class Hands:
                 self._once("judge", loop, self.world.chance.choice((5, 2_000)), self._judged)
             case w.Land():
                 self._once("land", loop, self.world.chance.choice((5, 300, 20_000)), self._move_branch)
-            case w.WriteDeclared():
+            case w.WriteDeclared() if not self._refused_before(loop):
                 self._once("write", loop, 5, self._written)
 
     def engine_died(self) -> None:
@@ -215,14 +217,27 @@ class Hands:
     def _judged(self, loop: Loop) -> None:
         """Say what the judge says."""
         unlucky = self.world.faulty and self.world.chance.random() < 0.25
-        trouble = self.trouble(self.world.chance.choice(JUDGE_TROUBLES)) if unlucky else None
+        trouble = self.trouble(self.world.chance.choice(JUDGE_TROUBLES)) if unlucky else self._unsound(loop)
         self.world.report(o.Judged(loop.id, loop.attempt, trouble))
+
+    def _unsound(self, loop: Loop) -> Trouble | None:
+        """Refuse an outline that the tree cannot take; what a loop hands over then is smaller."""
+        artifact = self.products.get((loop.id, loop.attempt))
+        now = self.world.shadow.loops.get(loop.id)
+        if artifact is None or now is None or not outline_problems(self.world.shadow, now, artifact, ""):
+            return None
+        failure = Failure.REFUSED if self.world.faulty else Failure.BLOCKED  # or it would be tried again and again
+        return Trouble(failure, "its outline does not count")
 
     def _move_branch(self, loop: Loop) -> None:
         """Bring the commits to the plan branch, then go on in steps of which each may be the last."""
         world, key = self.world, (loop.id, loop.attempt)
         if key not in self.landed and world.faulty and world.chance.random() < 0.2:
             world.report(o.LandingFailed(*key, self.trouble(world.chance.choice(LANDING_TROUBLES))))
+            return
+        unsound = self._unsound(loop) if key not in self.landed else None
+        if unsound is not None:
+            world.report(o.LandingFailed(*key, unsound))
             return
         self.landed.add(key)
         self._once("publish", loop, 2, self._publish)
@@ -249,11 +264,18 @@ class Hands:
         self.world.contents[digest_of(artifact)] = artifact
         self.published.add(digest_of(artifact))
 
+    def _refused_before(self, loop: Loop) -> bool:
+        """Say whether this very entry was written already, and its outline does not count: then a person must help."""
+        tried = self._tried.get(loop.id)
+        stands = self.world.place(loop.id) in self.world.shadow.shared.problems
+        return stands and tried is not None and tried == self.world.journal.entry(loop.id)
+
     def _written(self, loop: Loop) -> None:
         """Write the artifact of a loop that completes by declaration."""
         entry = self.world.journal.entry(loop.id)
         if entry is None:
             return
+        self._tried[loop.id] = entry
         artifact = self.world.author.written(entry, loop.type)
         self._put(loop, artifact)
-        self.world.report(o.DeclaredWritten(loop.id, digest_of(artifact), artifact, f"specs/{loop.id}.md"))
+        self.world.report(o.DeclaredWritten(loop.id, digest_of(artifact), artifact, self.world.place(loop.id)))

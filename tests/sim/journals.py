@@ -6,6 +6,7 @@ They know nothing of what an event means, but that a moved clock moves what was 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -18,8 +19,6 @@ from loopr.core.forest import Forest, Rows
 from loopr.core.ledger import Charge
 from loopr.errors import Moved, WorldError
 from loopr.world.journal import Change, Draft, Journal, Spent
-
-import json
 
 
 class Told(NamedTuple):
@@ -87,7 +86,7 @@ class MemoryJournal:
         moved = sum(each.by_ms for each in events if isinstance(each, w.ClockMoved))
         if moved:
             self._charges = [each._replace(at=each.at + moved) for each in self._charges]
-        self._charges += rows.charges
+        self._charges += [each for _, each in rows.charges]
         told = list(self.since(after))
         for listener in self.listeners:
             listener(told)
@@ -141,7 +140,7 @@ class DiskJournal:
         for event in events:
             name, version, text = encode(event)
             drafts.append(Draft(at, name, version, subject(event), "sim", text))
-        spent = [_spent(each, events, after) for each in rows.charges]
+        spent = [_spent(charge, after + 1 + place) for place, charge in rows.charges]
         last = self._journal.append(drafts, [Change(*each) for each in rows.changes], spent, after=after)
         told = list(self.since(after))
         for listener in self.listeners:
@@ -184,9 +183,8 @@ def _may_append(journal: MemoryJournal | DiskJournal, after: int) -> None:
         raise Moved(f"the journal is at {journal.last_seq()}, not at {after}")
 
 
-def _spent(charge: Charge, events: Sequence[Event], after: int) -> Spent:
+def _spent(charge: Charge, seq: int) -> Spent:
     """Write a charge as the line of the event that ended the attempt."""
-    seq = max(number for number, event in enumerate(events, after + 1) if subject(event) == charge.loop)
     values = charge._asdict()
     del values["usd"]
     return Spent(seq=seq, **values)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.choose import take
+from loopr.core.entries import Artifact
 from loopr.core.model import Failure, Loop, Status
-from loopr.core.policy import DEFAULT_LANE
+from loopr.core.policy import NO_BUDGET
 from loopr.errors import StaleLease
 from tests.sim import invariants
-from tests.sim.author import LANES, PROJECTS, digest_of
+from tests.sim.author import LANES, digest_of
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -55,7 +56,14 @@ def start(world: World, plan: str | None = None) -> bool:
         artifact = world.author.edited(old, world.author.ladder[0], world.settings, ()) if world.chance.random() < 0.5 else old
     else:
         artifact = world.author.plan(plan, world.settings)
-    offered = o.PlanOffered(plan, artifact, digest_of(artifact), world.chance.choice(("./here.md", "./there.md")), "main", "c0")
+    return _offer(world, plan, artifact)
+
+
+def _offer(world: World, plan: str, artifact: Artifact) -> bool:
+    """Say `start` with a plan file."""
+    source = world.chance.choice(("./here.md", "./there.md"))
+    offered = o.PlanOffered(plan, artifact, digest_of(artifact), source, "main", "c0")
+    world.offered[plan] = artifact
     if artifact.declares:
         world.write(plan, artifact)
     world.contents[digest_of(artifact)] = artifact
@@ -354,14 +362,14 @@ def tidy_up(world: World) -> None:
 def _mend(world: World, loop_id: str) -> None:
     """Bring one loop back, or decide on it."""
     loop = world.shadow.loops[loop_id]
-    if loop.parent is None and not loop.budget.unlimited and world.files.get(loop_id) is not None:
-        world.write(loop_id, replace(world.files[loop_id], budget=type(loop.budget)()))  # type: ignore[type-var]
+    if loop.parent is None and not loop.budget.unlimited:
+        _offer(world, loop_id, replace(world.files.get(loop_id) or world.offered[loop_id], budget=NO_BUDGET))
     if loop.status in (S.PARKED, S.FAILED, S.CANCELLED):
         world.request(f"retry {loop_id}", lambda forest, now: wishes.retry(forest, loop_id, "ann", now))
     elif loop.status is S.AWAITING:
         world.request(f"approve {loop_id}", lambda forest, now: wishes.approve(forest, loop_id))
-    if loop_id in world.files and world.files[loop_id] is None:
-        del world.files[loop_id]
+    if invariants.refused(world, loop_id):
+        world.files.pop(loop_id, None)
     if loop.status is S.COMPLETE and loop_id not in world.files and loop.artifact in world.contents:
         world.write(loop_id, world.contents[loop.artifact])
 
@@ -370,13 +378,10 @@ def write_what_is_manual(world: World) -> bool:
     """Write the artifacts that only a person can."""
     found = False
     for loop in world.loops(S.PENDING):
-        gates = {each.gate for each in invariants.gates_of(world.shadow, loop, world.wall)}
+        gates = {each.gate for each in invariants.gates_of(world.shadow, loop, max(world.wall, world.shadow.at))}
         if gates == {"manual"}:
             entries = world.author.entries(loop.type, world.settings, most=1, nested=0)
             world.write(loop.id, world.author.artifact(loop.id.rpartition("/")[2], loop.type, entries))
             world.tell(f"a person drops {loop.id}")
             found = True
     return found
-
-
-_UNUSED = (DEFAULT_LANE, PROJECTS)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.sim.journals import DiskJournal
 from tests.sim.play import play
 
 PARTS = 40

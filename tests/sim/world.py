@@ -118,7 +118,7 @@ class Engine(Mind):
                 world.inbox[:0] = seen
                 return
         yield "remembered"
-        for effect in list(owed(self.forest, now)):
+        for effect in list(owed(self.forest)):
             world.hands.perform(effect, self.forest.loops[effect.loop])
             yield "acted"
 
@@ -158,6 +158,7 @@ class World:
         self.inbox: list[o.Observation] = []
         self.met_with: Counter[str] = Counter()
         self.story: deque[str] = deque(maxlen=120)
+        self.offered: dict[str, Artifact] = {}
         self.leases: list[str] = []
         self.old_leases: list[str] = []
         self.faulty = True
@@ -223,11 +224,9 @@ class World:
         if self.mono - self.rescanned >= RESCAN_MS or not self.faulty:
             self.rescanned = self.mono
             seen += [*self.hands.adopt(forest, starting=False), *self.rescan(forest)]
-        reason, until = forest.shared.host
-        if self.host != reason and (not reason or until <= self.wall or self.host):
-            seen.append(o.HostSeen(self.host, self.wall + PROBE_MS if self.host else 0))
-        elif reason and until <= self.wall:
-            seen.append(o.HostSeen(self.host, self.wall + PROBE_MS))
+        now, (reason, until) = max(self.wall, forest.at), forest.shared.host
+        if self.host not in ("", reason) or (reason and until <= now):
+            seen.append(o.HostSeen(self.host, now + PROBE_MS if self.host else 0))
         return seen
 
     def rescan(self, forest: Forest) -> Iterator[o.Observation]:
@@ -235,15 +234,19 @@ class World:
         for loop_id in sorted(self.files):
             yield self.file_seen(loop_id)
         for loop_id, loop in forest.loops.items():
-            if loop.on_disk and loop_id not in self.files:
+            if loop_id not in self.files and (loop.on_disk or self.place(loop_id) in forest.shared.problems):
                 yield o.FileGone(loop_id)
 
     def file_seen(self, loop_id: str) -> o.Observation:
         """Say what is in a file."""
-        artifact, place = self.files[loop_id], f"specs/{loop_id}.md"
+        artifact, place = self.files[loop_id], self.place(loop_id)
         if artifact is None:
             return o.FileRefused(loop_id, place, f"{place}:1:1 is no artifact")
         return o.FileSeen(loop_id, digest_of(artifact), artifact, place)
+
+    def place(self, loop_id: str) -> str:
+        """Say where a loop's artifact belongs."""
+        return f"specs/{loop_id}/{self.author.ladder[loop_id.count('/')]}.md"
 
     def write(self, loop_id: str, artifact: Artifact | None) -> None:
         """Put a file on disk; None is one that nobody can read."""
@@ -343,7 +346,7 @@ class World:
     def compares(self) -> bool:
         """Say whether this turn is compared with a forest from the rows."""
         self._turns += 1
-        return self._turns % self._compare_every == 0
+        return self._turns % (self._compare_every if self.faulty else 4 * self._compare_every) == 0
 
     def _tell(self, told: list[Told]) -> None:
         """Let the rules and the hands know what was appended."""
@@ -387,12 +390,13 @@ class World:
         """Let everything come to rest without any fault."""
         self.faulty, self.doom, self.rival, self.journal.full, self.host = False, None, False, False, ""
         self.tell("--- quiet")
-        calm = 0
+        self.inbox = [each for each in self.inbox if not isinstance(each, o.EngineDrains)]
+        if self.shadow.shared.engine.draining:
+            self.kill_engine()
         for _ in range(turns):
             before = self.journal.last_seq()
-            idle = self.engine is not None and self.next_due() is None and self._wake() is None and not self.inbox
             self.go(most_ms=400_000_000)
-            calm = calm + 1 if idle and before == self.journal.last_seq() else 0
-            if calm >= 2:
+            waits = self.next_due() is not None or self._wake() is not None or bool(self.inbox)
+            if not waits and before == self.journal.last_seq():
                 return
         raise invariants.Broken(f"the world does not come to rest in {turns} turns")

@@ -11,11 +11,16 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
 
 import click
 
 from loopr import __version__
 from loopr.errors import LooprError, UserError, WorldError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 VERBS: dict[str, tuple[str, str]] = {
     "init": ("setup", "make loopr.yml, specs/ and worktrees/ where they are missing"),
@@ -56,13 +61,20 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest verb for one that does not exist."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
+        if args and args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], VERBS, n=1)
             hint = f"did you mean `loopr {near[0]}`?" if near else "`loopr --help` lists them"
             raise UserError(f"there is no verb {args[0]!r}", hint=hint)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a verb without importing one, or an option."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=words) for name, (_, words) in VERBS.items() if name.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing one."""
@@ -84,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = cli.main(given, prog_name="loopr", standalone_mode=False)
+        sys.stdout.flush()  # a reader that is gone is met here, not while the interpreter ends
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
         return INTERRUPTED
@@ -94,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(given, "usage", error.format_message(), _usage_hint(error), 2)
     except UserError as error:
         several = "\n".join(map(str, error.problems))
-        hint = error.hint if len(error.problems) == 1 else ""
+        hint = error.problems[0].hint if len(error.problems) == 1 else ""
         words = several if len(error.problems) > 1 or error.problems[0].where else error.problems[0].message
         return _say(given, error.code, words, "" if hint and hint in words else hint, error.exit_code)
     except WorldError as error:
@@ -102,6 +115,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(given, WorldError.code, f"{where}{error.strerror or error}", "", WorldError.exit_code)
     except LooprError as error:
         return _say(given, error.code, str(error), "this is a bug of loopr's: please report it", error.exit_code)
 
@@ -128,4 +144,7 @@ def _say(given: Sequence[str], code: str, message: str, hint: str, exit_code: in
 
 def run() -> None:
     """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name or an arrow that the terminal cannot show is no error
+            stream.reconfigure(errors="replace")
     sys.exit(main())

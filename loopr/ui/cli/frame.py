@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -48,24 +47,33 @@ class Frame:
     @property
     def width(self) -> int:
         """How many columns a line may have."""
-        return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns if self.terminal else PIPE_WIDTH
+        return os.get_terminal_size(sys.stdout.fileno()).columns or PIPE_WIDTH if self.terminal else PIPE_WIDTH
 
     @property
     def height(self) -> int:
         """How many lines fit on the screen."""
-        return shutil.get_terminal_size((PIPE_WIDTH, 24)).lines if self.terminal else 0
+        return os.get_terminal_size(sys.stdout.fileno()).lines if self.terminal else 0
 
     def document(self, body: dict[str, Any]) -> None:
         """Print the one JSON document of a verb."""
-        sys.stdout.write(json.dumps(body) + "\n")
+        _print(json.dumps(body) + "\n")
 
     def lines(self, lines: Iterable[str]) -> None:
         """Print lines of text."""
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        _print("".join(f"{line}\n" for line in lines))
 
     def note(self, text: str) -> None:
         """Tell a person something that is no data."""
         sys.stderr.write(f"{text}\n")
+
+
+def _print(text: str) -> None:
+    """Write to stdout; a reader that has seen enough, as `head` has, is no failure."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(0) from None
 
 
 def framed(function: Function) -> Function:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import click
 
 from loopr.core.gates import first_closed
+from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop, Status
-from loopr.core.queue import queue_depth
 from loopr.errors import NotFound, UserError
 from loopr.ui import render, story, views
 from loopr.ui.cli.frame import Frame, framed, reading
@@ -33,33 +33,33 @@ _ID = "the loop: an id, its last segments, or a prefix"
 def tree_verb(frame: Frame, loop: str | None, everything: bool, depth: int | None) -> None:
     """Draw the hierarchy, with what each loop waits for."""
     seen = frame.workspace.look(frame.at)
-    forest, now = seen.forest, seen.now
-    top = find_id(forest.loops, loop) if loop else None
+    scene, now = seen.scene, seen.now
+    top = find_id(scene.loops, loop) if loop else None
     if frame.as_json:
-        frame.document(views.tree(forest, now, str(frame.workspace.place.root), forest.tree.walk(top)))
+        frame.document(views.tree(scene, now, str(frame.workspace.place.root), scene.tree.walk(top)))
         return
-    tops = [top] if top else forest.tree.children(None)
+    tops = [top] if top else scene.tree.children(None)
     if not tops:
         frame.note("nothing is planned here yet: `loopr start --no-run plan.md`")
         return
     room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
     paint = render.Paint(frame.color)
-    frame.lines(render.tree_lines(forest, fold(forest, tops, room, depth), now, frame.width, paint))
+    frame.lines(render.tree_lines(scene, fold(scene, tops, room, depth), now, frame.width, paint))
     frame.lines(paint("warn", line) for line in _remarks(seen))
-    frame.lines([render.footer(views.counts(forest.tree.walk(top)))])
+    frame.lines([render.footer(views.counts(scene.tree.walk(top)))])
 
 
 def _remarks(seen: Scenery) -> list[str]:
     """List what a person should know beside the tree: lanes, holds, problems, the queue."""
-    forest, now = seen.forest, seen.now
-    lines = render.lane_lines(views.lanes(forest), forest, now)
-    hold = forest.shared.holds.get("workspace")
+    scene, now = seen.scene, seen.now
+    lines = render.lane_lines(views.lanes(scene), scene, now)
+    hold = scene.shared.holds.get("workspace")
     if hold is not None:
         lines.append(f"paused by {hold.by} since {say_clock(hold.at, now)}: `loopr resume --all`")
-    problems = len(forest.shared.problems)
+    problems = len(scene.shared.problems)
     if problems:
         lines.append(f"{problems} problem{'s' * (problems != 1)}: `loopr status` tells")
-    return [*lines, *views.warnings(forest, sum(queue_depth(forest, now).values()))]
+    return [*lines, *views.warnings(scene, sum(queue_depth(scene, now).values()))]
 
 
 @click.command("ls")
@@ -82,25 +82,25 @@ def ls_verb(
 ) -> None:
     """List loops, one a line: id, type, status, and what it waits for."""
     seen = frame.workspace.look(frame.at)
-    forest, now = seen.forest, seen.now
-    every: Iterable[Loop] = forest.tree.walk(find_id(forest.loops, loop) if loop else None)
+    scene, now = seen.scene, seen.now
+    every: Iterable[Loop] = scene.tree.walk(find_id(scene.loops, loop) if loop else None)
     if "invalidated" in wanted:
-        every = [*every, *(forest.loops[each] for each in sorted(forest.tree.by_status[Status.INVALIDATED]))]
+        every = [*every, *(scene.loops[each] for each in sorted(scene.tree.by_status[Status.INVALIDATED]))]
     chosen = [
         each
         for each in every
         if (not wanted or each.status.value in wanted)
         and (not types or each.type in types)
         and (not projects or each.project in projects)
-        and (not ready or (each.status is Status.PENDING and first_closed(forest, each, now) is None))
+        and (not ready or (each.status is Status.PENDING and first_closed(scene, each, now) is None))
     ]
     if frame.as_json:
-        frame.document(views.tree(forest, now, str(frame.workspace.place.root), chosen))
+        frame.document(views.tree(scene, now, str(frame.workspace.place.root), chosen))
         return
     rows = []
     for each in chosen:
-        gate = first_closed(forest, each, now) if each.status is Status.PENDING else None
-        rows.append((each.id, each.type, render.state_word(each, gate), render.detail(forest, each, gate, now)))
+        gate = first_closed(scene, each, now) if each.status is Status.PENDING else None
+        rows.append((each.id, each.type, render.state_word(each, gate), render.detail(scene, each, gate, now)))
     frame.lines(render.table(rows, frame.width))
 
 
@@ -109,7 +109,8 @@ def ls_verb(
 def status_verb(frame: Frame) -> None:
     """Say what the workspace as a whole is doing."""
     seen = frame.workspace.look(frame.at)
-    body = views.status(seen.forest, seen.now, seen.engine)
+    workspace = frame.workspace
+    body = views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
     if frame.as_json:
         frame.document(body)
         return
@@ -127,12 +128,12 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         ("loops", render.footer(body["counts"])),
         ("slots", f"{slots} taken"),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
-        ("host", seen.forest.shared.host[0]),
+        ("host", seen.scene.shared.host[0]),
     ]
     lines = render.block(pairs)
     if len(body["projects"]) > 1:
         lines += ["", *render.table(*_project_table(body["projects"], frame.width))]
-    lines += render.lane_lines(body["lanes"], seen.forest, seen.now)
+    lines += render.lane_lines(body["lanes"], seen.scene, seen.now)
     if body["problems"]:
         lines += ["", "problems:"]
         for each in body["problems"]:
@@ -163,9 +164,9 @@ def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], in
 def show_verb(frame: Frame, loop: str) -> None:
     """Tell all about one loop: where it stands, its attempts and its children."""
     seen = frame.workspace.look(frame.at)
-    forest, now = seen.forest, seen.now
-    found = forest.loops[find_id(forest.loops, loop)]
-    body = views.show(forest, found, now, _attempts(frame, found.id))
+    scene, now = seen.scene, seen.now
+    found = scene.loops[find_id(scene.loops, loop)]
+    body = views.show(scene, found, now, _attempts(frame, found.id))
     if frame.as_json:
         frame.document(body)
         return
@@ -180,7 +181,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("needs", ", ".join(row["needs"])),
         ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
         ("used", _used(row["usage"])),
-        ("below", render.roll_up(forest, found) if row["below"]["total"] else ""),
+        ("below", render.roll_up(scene, found) if row["below"]["total"] else ""),
         ("input", row["input"] or ""),
         ("output", row["output"]),
         ("reason", row["reason"] or ""),
@@ -215,11 +216,11 @@ def _attempts(frame: Frame, loop_id: str) -> list[views.Row]:
 def why_verb(frame: Frame, loop: str) -> None:
     """Say why a loop does not run: every closed gate, its score with its parts, its story."""
     seen = frame.workspace.look(frame.at)
-    forest, now = seen.forest, seen.now
-    found = forest.loops[find_id(forest.loops, loop)]
+    scene, now = seen.scene, seen.now
+    found = scene.loops[find_id(scene.loops, loop)]
     with frame.workspace.journal() as journal:
         told = story.story(journal.story(found.id))
-    body = views.why(forest, found, now, told)
+    body = views.why(scene, found, now, told)
     if frame.as_json:
         frame.document(body)
         return
@@ -247,8 +248,10 @@ def _why_lines(frame: Frame, seen: Scenery, loop: Loop, body: views.Row) -> list
 @reading
 def next_verb(frame: Frame) -> None:
     """Show the next round of launches before it is decided."""
-    seen = frame.workspace.look(frame.at)
-    body = views.next_round(seen.forest, seen.now)
+    from loopr.ui.preview import next_round
+
+    forest, _, now = frame.workspace.ponder(frame.at)
+    body = next_round(forest, now)
     if frame.as_json:
         frame.document(body)
         return

@@ -15,21 +15,29 @@ from typing import Any
 
 from loopr.errors import SettingsError, WorldError
 from loopr.world.settings.check import check
-from loopr.world.settings.layers import FILE, LOCAL_FILE, at_path, gather
+from loopr.world.settings.layers import at_path, gather
 from loopr.world.settings.parts import Settings
 from loopr.world.settings.reading import Node, decode, plain, read_file
 from loopr.world.settings.settings import refusal, settle
+from loopr.world.settings.sources import FILE, LOCAL_FILE
 from loopr.world.settings.splice import spliced
 
 _MARK = b"\xef\xbb\xbf"
 
 
 def set_key(
-    path: Path, key: str, value: str, *, environ: Mapping[str, str] | None = None, home: Path | None = None
+    path: Path,
+    key: str,
+    value: str,
+    *,
+    environ: Mapping[str, str] | None = None,
+    home: Path | None = None,
+    dry_run: bool = False,
 ) -> tuple[Any, Any]:
     """Set one key in a settings file and return its old and new value; what would be wrong is refused, the file kept.
 
-    The other layers of the workspace count as well: what is right only together with them is right.
+    The other layers of the workspace count as well: what is right only together with them is right. A dry run refuses
+    the same, and writes nothing.
     """
     new_value = _checked(key, value)
     target = path.resolve()
@@ -40,7 +48,7 @@ def set_key(
             root = _root(old, path.name)
             new = _edited(old, root, path.name, key, value)
             settings = _settle(path, new, environ or {}, home)
-            if new != old:
+            if new != old and not dry_run:
                 _replace(target, new)
     except OSError as error:
         raise WorldError(f"{path.name} cannot be written: {error.strerror}") from error

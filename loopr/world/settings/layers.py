@@ -13,10 +13,7 @@ from typing import Any
 from loopr.world.settings.keys import Key, visible
 from loopr.world.settings.reading import Fault, Node, Read, plain, read_file, read_value
 from loopr.world.settings.schema import SCHEMA
-
-FILE = "loopr.yml"
-LOCAL_FILE = "loopr.local.yml"
-PREFIX = "LOOPR_"
+from loopr.world.settings.sources import PREFIX, files, variables
 
 Story = dict[str, list[Node]]
 
@@ -29,11 +26,10 @@ def gather(
     instead: Mapping[Path, bytes] | None = None,
 ) -> list[Read]:
     """Read every layer, earliest first; `instead` gives the bytes that a file would have."""
-    layers = [_read(path, label, instead or {}) for path, label in _files(workspace, environ, home)]
-    for name in sorted(environ):
-        if name.startswith(PREFIX) and "__" in name[len(PREFIX) :]:
-            parts = _spelt(name[len(PREFIX) :].split("__"), [node for node, _ in layers if node is not None])
-            layers.append(at_path(".".join(parts), environ[name], name))
+    layers = [_read(path, label, instead or {}) for path, label in files(workspace, environ, home)]
+    for name in variables(environ):
+        parts = _spelt(name[len(PREFIX) :].split("__"), [node for node, _ in layers if node is not None])
+        layers.append(at_path(".".join(parts), environ[name], name))
     for given in overrides:
         key, equals, value = given.partition("=")
         mistake = Fault("", "--set", f'needs KEY=VALUE, not "{visible(given)}"')
@@ -72,25 +68,6 @@ def _order(key: Key, base: Mapping[str, Any], maps: Iterable[Mapping[str, Node]]
     """Order a map: the fixed keys, then entries as the user wrote them, then built-in ones that nobody named."""
     named = [name for each in maps for name in each]
     return list(dict.fromkeys([*key.keys, *named, *base]))
-
-
-def _files(workspace: Path | None, environ: Mapping[str, str], home: Path | None) -> list[tuple[Path, str]]:
-    """Name the files that may exist, with what to call them in messages."""
-    files: list[tuple[Path, str]] = []
-    xdg = environ.get("XDG_CONFIG_HOME", "")
-    if xdg.startswith("/"):
-        files.append(_labelled(Path(xdg) / "loopr" / FILE, home))
-    elif home is not None:
-        files.append(_labelled(home / ".config" / "loopr" / FILE, home))
-    if workspace is not None:
-        files += [(workspace / name, name) for name in (FILE, LOCAL_FILE)]
-    return files
-
-
-def _labelled(path: Path, home: Path | None) -> tuple[Path, str]:
-    """Call a file by its place below the home folder where it is there."""
-    inside = home is not None and path.is_relative_to(home)
-    return path, f"~/{path.relative_to(home)}" if home and inside else str(path)
 
 
 def _read(path: Path, label: str, instead: Mapping[Path, bytes]) -> Read:

@@ -1,0 +1,70 @@
+"""With whom a loop is let run and held back, and how many wait for nothing but a ceiling.
+
+Knows what loops of one group share. Must never know who of them is next (`ranking.py`), nor what is done about a long
+queue.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from loopr.core.gates import SHARED_GATES, own_gates_open
+from loopr.core.limits import lane_full
+from loopr.core.model import Loop, Status
+from loopr.core.scene import Scene
+
+_CEILINGS = frozenset({"lane", "project", "type", "capacity"})
+
+
+class GroupKey(NamedTuple):
+    """What loops must have in common to be let run or held back together."""
+
+    project: str
+    plan: str
+    type: str
+    lanes: tuple[str, ...]
+    line: str
+    command: bool
+
+
+def group_key(scene: Scene, loop: Loop) -> GroupKey:
+    """Say with whom a loop opens and closes: a serial loop with its line, unless it holds the line itself."""
+    own = scene.policy.type_of(loop.type)
+    line = (loop.id if loop.holds_line else loop.parent or loop.id) if loop.serial else ""
+    return GroupKey(
+        loop.project,
+        "" if scene.loops[loop.plan].budget.unlimited else loop.plan,
+        loop.type,
+        own.lanes,
+        line,
+        loop.command or own.has_command,
+    )
+
+
+def queue_depth(scene: Scene, now: int) -> dict[str, int]:
+    """Count, by type, the pending loops whose only closed gates are ceilings: of a type, project, lane or the whole."""
+    waits: dict[GroupKey, bool] = {}
+    depth: dict[str, int] = {}
+    for loop in scene.loops.values():
+        if loop.status is not Status.PENDING or now < loop.not_before or not own_gates_open(scene, loop):
+            continue
+        key = group_key(scene, loop)
+        if key not in waits:
+            waits[key] = key.command and _only_ceilings(scene, loop, now)
+        if waits[key]:
+            depth[key.type] = depth.get(key.type, 0) + 1
+    return dict(sorted(depth.items()))
+
+
+def _only_ceilings(scene: Scene, loop: Loop, now: int) -> bool:
+    """Say whether a ceiling, and nothing but ceilings, holds a loop back."""
+    closed = {name for name, check in SHARED_GATES if check(scene, loop, now) is not None}
+    if "lane" in closed and not any(_is_full(scene, name, now) for name in scene.lanes_of(loop)):
+        return False
+    return bool(closed) and closed <= _CEILINGS
+
+
+def _is_full(scene: Scene, name: str, now: int) -> bool:
+    """Say whether a lane works and has as many loops as it may; one that rests or is parked is no ceiling."""
+    lane = scene.shared.lane(name)
+    return not lane.parked and now >= lane.rest_until and lane_full(scene, name) is not None

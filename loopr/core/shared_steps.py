@@ -1,0 +1,116 @@
+"""What each event that is about more than one loop changes in the state beside the loops.
+
+Knows `Shared` and the events of `workspace_events.py`; called by `forest.py` alone.
+"""
+
+from __future__ import annotations
+
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.core.model import Bound, Convoy, Engine, Hold
+from loopr.core.policy import decode_policy
+from loopr.core.shared import Shared
+
+RAMP_END = 1 << 16
+"""A ramp that has grown this wide is no ramp any more."""
+
+
+def apply_shared(shared: Shared, event: Event, at: int) -> None:
+    """Take an event that is about more than one loop."""
+    match event:
+        case w.PolicyLoaded():
+            shared.policy = decode_policy(event.policy)
+            shared.policy_known = True
+            shared.seal = event.seal
+            shared.dirty |= {"policy", "seal"}
+        case w.PlanBound():
+            bound = Bound(event.source, event.digest, event.base_branch, event.base_commit)
+            shared.put("plan", event.plan, bound)
+        case w.HostChanged():
+            shared.host = (event.reason, event.until)
+            shared.dirty.add("host")
+        case w.ConvoyFormed():
+            known = shared.convoys.get(event.name, Convoy())
+            members = dict.fromkeys((*known.members, *event.members))
+            shared.put("convoy", event.name, Convoy(tuple(members)))
+        case w.ConvoyLanded():
+            shared.put("convoy", event.name, shared.convoys[event.name]._replace(landed_at=at))
+        case w.LoopsDispatched():
+            shared.queue_up((*event.loops, *shared.dispatch))
+        case w.ProblemSeen():
+            shared.put("problem", event.place, event.text)
+        case w.ProblemGone():
+            shared.drop("problem", event.place)
+        case w.ScopeHeld() | w.ScopeLifted():
+            _apply_hold(shared, event, at)
+        case w.LaneRested() | w.LaneWorked() | w.LaneParked() | w.LaneReset():
+            _apply_lane(shared, event, at)
+        case _:
+            _apply_engine(shared, event, at)
+
+
+def _apply_hold(shared: Shared, event: w.ScopeHeld | w.ScopeLifted, at: int) -> None:
+    """Hold or lift a project or the workspace; a second hold keeps the first."""
+    if isinstance(event, w.ScopeHeld):
+        shared.put("hold", event.scope, shared.holds.get(event.scope) or Hold(event.by, at, event.reason))
+    else:
+        shared.drop("hold", event.scope)
+        shared.put("lifted", event.scope, at)
+
+
+def _apply_lane(shared: Shared, event: w.LaneRested | w.LaneWorked | w.LaneParked | w.LaneReset, at: int) -> None:
+    """Let a lane rest, work, be parked or begin again."""
+    lane = shared.lane(event.lane)
+    match event:
+        case w.LaneRested():
+            begins = lane.rest_until <= at or event.hits > lane.hits
+            lane = lane._replace(
+                hits=event.hits,
+                rest_from=at if begins else lane.rest_from,
+                rest_until=event.until,
+                rest_grant=event.grant,
+                ramp=1 if shared.policy.ramp else None,
+                reason=event.reason,
+            )
+        case w.LaneWorked():
+            lane = lane._replace(hits=0, ramp=event.ramp if event.ramp and event.ramp < RAMP_END else None)
+        case w.LaneParked():
+            lane = lane._replace(parked=event.reason)
+        case w.LaneReset():
+            lane = lane._replace(parked="", rest_until=min(lane.rest_until, at), reason="")
+    shared.put("lane", event.lane, lane)
+
+
+def _apply_engine(shared: Shared, event: Event, at: int) -> None:
+    """Note what the engine does."""
+    match event:
+        case w.EngineStarted():
+            shared.engine = Engine(started_at=at)
+        case w.EngineDraining():
+            shared.engine = shared.engine._replace(draining=True)
+        case w.EngineEnded():
+            shared.engine = shared.engine._replace(draining=False, cut_short=False)
+        case w.RoundCut():
+            shared.engine = shared.engine._replace(cut_short=True, last_grant_at=at)
+        case w.ClockMoved():
+            _move_clock(shared, event.by_ms)
+    shared.dirty.add("engine")
+
+
+def _move_clock(shared: Shared, by_ms: int) -> None:
+    """Move every stored instant."""
+    for name, lane in list(shared.lanes.items()):
+        moved = lane._replace(rest_from=lane.rest_from + by_ms, rest_until=lane.rest_until + by_ms)
+        shared.put("lane", name, moved)
+    for scope, hold in list(shared.holds.items()):
+        shared.put("hold", scope, hold._replace(at=hold.at + by_ms))
+    for name, convoy in list(shared.convoys.items()):
+        if convoy.landed_at is not None:
+            shared.put("convoy", name, convoy._replace(landed_at=convoy.landed_at + by_ms))
+    for kind, marks in (("lifted", shared.lifted), ("completed", shared.completed)):
+        for key, at in list(marks.items()):
+            shared.put(kind, key, at + by_ms)
+    engine = shared.engine
+    shared.engine = engine._replace(started_at=engine.started_at + by_ms, last_grant_at=engine.last_grant_at + by_ms)
+    shared.host = (shared.host[0], shared.host[1] + by_ms if shared.host[1] else 0)
+    shared.dirty.add("host")

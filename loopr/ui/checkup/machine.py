@@ -1,0 +1,95 @@
+"""The checks of the machine: what is installed, its disks, its limits.
+
+Must never know git's settings, nor what is remembered.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+
+from loopr.ui.checkup.rows import Finding
+from loopr.wiring import Workspace
+from loopr.world.git_facts import git_version
+from loopr.world.host_facts import free_bytes, mount_of, watch_limit
+from loopr.world.journal import SQLITE_NEEDED, sqlite_is_sound, sqlite_version
+from loopr.world.settings import Settings
+
+PYTHON_NEEDED = (3, 11)
+GIT_NEEDED = (2, 38)
+FEW_WATCHES = 8192
+_GIB = 1024**3
+
+
+def programs() -> list[Finding]:
+    """Check what loopr stands on, wherever it is called."""
+    return [_python(), _sqlite(), _git()]
+
+
+def _python() -> Finding:
+    """Check the interpreter."""
+    text = f"{platform.python_version()}, {platform.python_implementation()}"
+    ok = sys.version_info >= PYTHON_NEEDED
+    return Finding("python", ok, text, "" if ok else f"loopr needs {_dotted(PYTHON_NEEDED)} or later")
+
+
+def _sqlite() -> Finding:
+    """Check the library that keeps the journal."""
+    if sqlite_is_sound():
+        return Finding("sqlite", True, sqlite_version())
+    hint = f"install an apsw that brings SQLite {_dotted(SQLITE_NEEDED)} or later"
+    return Finding("sqlite", False, f"{sqlite_version()} can damage the journal when its log is reset", hint)
+
+
+def _git() -> Finding:
+    """Check that git can merge trees without a checkout."""
+    version = git_version()
+    hint = f"install git {_dotted(GIT_NEEDED)} or later"
+    if version is None:
+        return Finding("git", False, "there is no git on the PATH", hint)
+    if version < GIT_NEEDED:
+        return Finding(
+            "git", False, f"{_dotted(version) or 'of no known version'}: it has no merge-tree that lands", hint
+        )
+    return Finding("git", True, _dotted(version))
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    """Write a version."""
+    return ".".join(map(str, version))
+
+
+def _disk(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Check that something would be started at all."""
+    free, wanted = free_bytes(workspace.place.root), settings.policy.min_free_bytes
+    text = f"{free / _GIB:.1f} GiB free, {wanted / _GIB:g} GiB wanted"
+    hint = "" if free >= wanted else "free some space, or lower worktrees.min_free_gb: nothing starts until then"
+    yield Finding("disk", free >= wanted, text, hint)
+
+
+def _file_system(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Check that the journal lies where one machine alone writes."""
+    mount = mount_of(workspace.place.state)
+    if mount is None:
+        yield Finding("file system", None, "this system does not say what is mounted where")
+    elif mount.is_remote:
+        text = f"{workspace.place.state} is on {mount.type}: the journal's log needs memory that one machine shares"
+        yield Finding("file system", False, text, "keep the repository on a local disk")
+    else:
+        yield Finding("file system", True, f"{mount.type} at {mount.point}")
+
+
+def _watches(_: Workspace, __: Settings) -> Iterator[Finding]:
+    """Tell how many folders may be watched; a tree that is not watched is still scanned."""
+    limit = watch_limit()
+    if limit is None:
+        yield Finding("watches", None, "this system has no limit that can be read")
+    elif limit < FEW_WATCHES:
+        hint = "raise fs.inotify.max_user_watches; until then a large tree is only scanned"
+        yield Finding("watches", None, f"only {limit} folders may be watched", hint)
+    else:
+        yield Finding("watches", True, f"{limit} folders may be watched")
+
+
+CHECKS = (("disk", _disk), ("file system", _file_system), ("watches", _watches))

@@ -1,0 +1,156 @@
+"""The checks of what a workspace says and remembers: settings, journal, lock, artifacts.
+
+Must never know git or the machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from loopr.core.codec import decode
+from loopr.core.forest import Forest
+from loopr.engine import compare, recall
+from loopr.errors import LooprError, NotFound, SettingsError
+from loopr.ui.checkup.rows import Finding, stopped
+from loopr.ui.views import instant
+from loopr.wiring import Workspace
+from loopr.world.artifacts import scan
+from loopr.world.journal import Journal
+from loopr.world.lock import holder
+from loopr.world.settings import Settings
+
+MOST_ODD = 20
+MOST_TRIES = 3
+_BROKEN_ROW = (ValueError, LookupError, TypeError, AttributeError)
+
+
+def _settings(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Report every problem of the settings."""
+    try:
+        workspace.settings  # noqa: B018 - they are read when they are asked for
+    except SettingsError as error:
+        yield from stopped("settings", error)
+    else:
+        yield Finding("settings", True, "nothing is wrong in any layer")
+
+
+def _engine(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Tell who holds the workspace."""
+    found = holder(workspace.place.lock)
+    if found is None:
+        yield Finding("engine", True, "none is running")
+    else:
+        name = "an engine" if found["kind"] == "engine" else "a command"
+        since = f", since {instant(found['since'])}" if found["since"] else ""
+        yield Finding("engine", True, f"{name} holds the workspace: pid {found['pid']} on {found['host']}{since}")
+
+
+def _journal(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Check the file that remembers everything, and that there is only one."""
+    try:
+        with workspace.journal() as journal:
+            problems = journal.integrity()
+            text = f"{journal.last_seq()} events, {journal.size() / 1024:.0f} KiB" if not problems else ""
+    except NotFound:
+        yield Finding("journal", None, "there is none yet: `loopr start PLAN` begins one")
+    else:
+        hint = f"keep a copy of {workspace.place.journal}, and restore it from a backup or move it away"
+        yield from (Finding("journal", False, line, hint) for line in problems)
+        if not problems:
+            yield Finding("journal", True, text)
+    other = workspace.place.root / ".loopr" / workspace.place.journal.name
+    if other.exists() and other != workspace.place.journal:
+        text = f"{other} was left behind when the workspace became a repository: nothing reads it any more"
+        yield Finding("journal", None, text, f"stop what runs, and move it to {workspace.place.state}, or delete it")
+
+
+def _replay(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Check that the rows are what the events lead to."""
+    try:
+        with workspace.journal() as journal:
+            found = _compared(journal)
+    except NotFound:
+        return
+    except _BROKEN_ROW as error:
+        found = [f"a row of the journal cannot be read: {type(error).__name__}: {error}"]
+    if found is None:
+        yield Finding("replay", None, "the journal is being written too fast to compare", "try again in a moment")
+    elif not found:
+        yield Finding("replay", True, "the events lead to the rows as they are")
+    else:
+        hint = "please report it, with a copy of the journal"
+        yield from (Finding("replay", False, line, hint) for line in found[:MOST_ODD])
+
+
+def _compared(journal: Journal) -> list[str] | None:
+    """Compare rows and events of the same moment, None if there was none; the first line says where they part."""
+    for _ in range(MOST_TRIES):
+        seq = journal.last_seq()
+        found = compare(journal)
+        if not found:
+            return found
+        parted = first_difference(journal)
+        if journal.last_seq() == seq:
+            where = f"rows and events part at event {parted}" if parted else "there are rows that no event led to"
+            return [where, *found]
+    return None
+
+
+def first_difference(journal: Journal) -> int | None:
+    """Return the event after which rows and events lead to different things, None if no event says so."""
+    try:
+        rows = recall(journal)[0].all_rows()
+    except LooprError:
+        rows = {}
+    kept = {key: json.dumps(value, separators=(",", ":")) for key, value in rows.items()}
+    forest, parted = Forest(), dict[tuple[str, str], int]()
+    for each in journal.since(0):
+        try:
+            forest.apply(decode(each.event, each.version, each.data), each.at)
+        except LooprError:
+            return each.seq
+        for table, key, body in forest.take_rows().changes:
+            if kept.get((table, key)) == body:
+                parted.pop((table, key), None)
+            elif table != "entries":
+                parted.setdefault((table, key), each.seq)
+    return min(parted.values(), default=None)
+
+
+def _specs(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Remark on files in the tree that no loop has."""
+    folder = workspace.place.root / settings.artifacts.dir
+    seen = scan(folder, settings.policy.types)
+    odd = [Finding("specs", None, f"{each.where} {each.message}", each.hint) for each in seen.odd]
+    known = _known_loops(workspace)
+    if known is not None:
+        hint = "`loopr start` the plan it belongs to, or declare it there; it is ignored until then"
+        strays = [found for found in seen.found if found.loop_id not in known]
+        odd += [Finding("specs", None, f"{workspace.name_of(each.path)} belongs to no loop", hint) for each in strays]
+    yield from odd[:MOST_ODD]
+    if len(odd) > MOST_ODD:
+        yield Finding("specs", None, f"… and {len(odd) - MOST_ODD} more")
+    if not odd:
+        count = len(seen.found)
+        yield Finding("specs", True, f"{count} artifact{'s' * (count != 1)} in {settings.artifacts.dir}/")
+
+
+def _known_loops(workspace: Workspace) -> set[str] | None:
+    """Return the loops that are remembered, None where the journal cannot tell."""
+    try:
+        with workspace.journal() as journal:
+            return {key for key, _ in journal.rows("loops")}
+    except NotFound:
+        return set()
+    except LooprError:
+        return None
+
+
+CHECKS = (
+    ("settings", _settings),
+    ("journal", _journal),
+    ("replay", _replay),
+    ("engine", _engine),
+    ("specs", _specs),
+)

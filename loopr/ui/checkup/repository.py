@@ -1,0 +1,151 @@
+"""The checks of the repository around a workspace: what would stand in the way of worktrees, branches and landing.
+
+Must never know the journal or the machine.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from loopr.ui.checkup.rows import Finding
+from loopr.wiring import Workspace
+from loopr.world.git_facts import GitFacts, git_version, under_way
+from loopr.world.place import head_of, own_git_dir
+from loopr.world.settings import Settings
+
+Look = Callable[[Workspace, Settings], Iterable[Finding]]
+
+
+def _repository(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Check that there is a checkout, and that git works in it for whoever stands there."""
+    top = workspace.place.repository
+    if top is None:
+        text = "the workspace is in no repository: every loop runs in the workspace itself, and nothing lands"
+        yield Finding("repository", None, text, "`git init` before the first start gives each loop a worktree")
+    elif not (top / ".git").exists():
+        yield Finding("repository", False, f"{top} is a bare repository", "add a checkout with `git worktree add`")
+    elif git_version() is None:
+        yield Finding("repository", None, "cannot be asked without git")
+    elif refusal := GitFacts(top, own_git_dir(top)).refusal():
+        said = [line.strip() for line in refusal.splitlines() if line.strip()]
+        owner = "dubious ownership" in refusal
+        hint = (
+            f"`git config --global --add safe.directory {shlex.quote(str(top))}`"
+            if owner
+            else "see what `git status` says there"
+        )
+        yield Finding("repository", False, f"git refuses to work in {top}: {said[0].removeprefix('fatal: ')}", hint)
+    else:
+        yield Finding("repository", True, str(top))
+
+
+def _asking(look: Callable[[Workspace, Settings, Path, GitFacts], Iterable[Finding]]) -> Look:
+    """Ask only where there is a checkout to ask about; that there is none has been found already."""
+
+    def asked(workspace: Workspace, settings: Settings) -> Iterable[Finding]:
+        top = workspace.place.repository
+        if top is None or not (top / ".git").exists() or git_version() is None:
+            return ()
+        return look(workspace, settings, top, GitFacts(top, own_git_dir(top)))
+
+    return asked
+
+
+def _base(_: Workspace, settings: Settings, top: Path, git: GitFacts) -> Iterator[Finding]:
+    """Check where plans would begin, and that git reads the same there as we do without it."""
+    wanted = settings.git.base
+    head = head_of(top, wanted)
+    name = head.branch or "HEAD"
+    said = git.commit_of(f"refs/heads/{wanted}" if wanted else "HEAD")
+    if wanted and not said:
+        yield Finding("base", False, f"git.base is {wanted}, and there is no such branch", _set_base(wanted))
+    elif not said:
+        hint = "commit something: a plan starts from a commit"
+        yield Finding("base", None, f"nothing has been committed yet on {name}", hint)
+    elif said != head.commit:
+        text = f"git says {name} is {said[:12]}, and its files say {head.commit[:12] or 'nothing'}"
+        yield Finding("base", False, text, "refs must be kept as files: `git refs migrate --ref-format=files`")
+    elif not head.branch:
+        hint = "check out a branch, or name one with git.base: `land` must know where to"
+        yield Finding("base", None, f"HEAD is detached at {said[:12]}", hint)
+    else:
+        yield Finding("base", True, f"{name} at {said[:12]}")
+
+
+def _set_base(name: str) -> str:
+    """Say how to mend a base that there is not."""
+    return f"`git branch {name}` makes it, `loopr set git.base null` takes the branch that is checked out"
+
+
+def _branch_names(_: Workspace, settings: Settings, __: Path, git: GitFacts) -> Iterator[Finding]:
+    """Check that no ref stands where a folder of ours belongs."""
+    prefix = PurePosixPath(settings.git.branch_prefix)
+    folders = [f"refs/heads/{each}" for each in (prefix, *prefix.parents) if each.name] + ["refs/loopr"]
+    taken = [name for name in folders if git.has_ref(name)]
+    for name in taken:
+        short = name.removeprefix("refs/heads/")
+        mend = f"`git branch -m {short} {short}-old`" if short != name else f"`git update-ref -d {name}`"
+        yield Finding("branch names", False, f"{name} stands in the way of {name}/…", f"rename it: {mend}")
+    if not taken:
+        yield Finding("branch names", True, f"nothing stands in the way of {prefix}/…")
+
+
+def _under_way(_: Workspace, __: Settings, top: Path, ___: GitFacts) -> Iterator[Finding]:
+    """Remark on what a person has begun in the checkout: nothing lands there meanwhile."""
+    found = under_way(own_git_dir(top))
+    if found:
+        text = f"in progress in {top}: {', '.join(found)}"
+        yield Finding("checkout", None, text, "end it before `land`, for example with `git status` and what it says")
+    else:
+        yield Finding("checkout", True, "no merge, rebase or bisection is in progress")
+
+
+def _config(_: Workspace, __: Settings, top: Path, git: GitFacts) -> Iterator[Finding]:
+    """Check the settings of git's that would lead a worktree astray."""
+    config = git.config()
+    found = [*_hostile(config, top, own_git_dir(top))]
+    yield from found or [Finding("git config", True, "nothing in it is in the way")]
+
+
+def _hostile(config: dict[str, str], top: Path, git_dir: Path) -> Iterator[Finding]:
+    """Name the settings that are in the way, and those that may surprise."""
+    tree = config.get("core.worktree")
+    if tree and (git_dir / tree).resolve() != top:  # a submodule names its own checkout, which is right
+        text = f"core.worktree is {tree}, which is not {top}"
+        yield Finding("git config", False, text, "`git config --unset core.worktree`")
+    if config.get("core.bare") == "true":
+        text = "core.bare is true, and yet there is a checkout"
+        yield Finding("git config", False, text, "`git config core.bare false`")
+    if config.get("extensions.refstorage", "files") != "files":
+        text = f"refs are kept as {config['extensions.refstorage']}, which loopr does not read"
+        yield Finding("git config", False, text, "`git refs migrate --ref-format=files`")
+    hooks = config.get("core.hookspath", "")
+    if hooks and not hooks.startswith(("/", "~")):
+        text = f"core.hooksPath is {hooks}, relative to each worktree: one without that folder runs no hooks"
+        yield Finding("git config", None, text, "make it absolute, or commit the folder")
+
+
+def _ignored(workspace: Workspace, settings: Settings, _: Path, git: GitFacts) -> Iterator[Finding]:
+    """Check that git does not offer loopr's own folders for a commit."""
+    root = workspace.place.root
+    folders = (settings.worktrees.dir, ".loopr")
+    seen = [name for name in folders if not git.is_ignored(root / name / "anything")]
+    if not seen:
+        yield Finding("ignored", True, " and ".join(f"{name}/" for name in folders))
+        return
+    # nothing can be committed by mistake before there is something
+    there = any((root / name).is_dir() for name in seen)
+    text = f"git does not ignore {' and '.join(f'{name}/' for name in seen)}"
+    yield Finding("ignored", False if there else None, text, "`loopr init` adds them to .git/info/exclude")
+
+
+CHECKS: tuple[tuple[str, Look], ...] = (
+    ("repository", _repository),
+    ("base", _asking(_base)),
+    ("branch names", _asking(_branch_names)),
+    ("checkout", _asking(_under_way)),
+    ("git config", _asking(_config)),
+    ("ignored", _asking(_ignored)),
+)

@@ -1,0 +1,132 @@
+"""The verbs that come first: init, and completion for a shell.
+
+Knows what a workspace consists of. Must never know how a file is written, nor what is in the settings.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from loopr.errors import SettingsError
+from loopr.ui import render, views
+from loopr.ui.cli.frame import Frame, framed
+from loopr.wiring import Workspace, wall_clock
+from loopr.world.founding import Step, check_room, file_step, folder_step, ignore_line, lines_step, starter
+from loopr.world.place import SETTINGS_FILE, Place, common_git_dir, is_remembered, own_git_dir, remember_place
+
+SHELLS = ("bash", "zsh", "fish")
+PLAN = "plan.md"
+
+
+@click.command("init")
+@click.option("-n", "--dry-run", is_flag=True, help="show what would be made; write nothing")
+@framed
+def init_verb(frame: Frame, dry_run: bool) -> None:
+    """Make loopr.yml, specs/ and worktrees/ where they are missing; overwrite nothing."""
+    workspace = frame.workspace
+    steps = _steps(workspace)
+    missing = [step for step in steps if not step.done]
+    for step in missing if not dry_run else ():
+        step.take()
+    made, kept = ([step.name for step in steps if step.done is done] for done in (False, True))
+    remarks, command = _remarks(frame, workspace), f"loopr start --dry-run {PLAN}"
+    if frame.as_json:
+        root = str(workspace.place.root)
+        body = {"workspace": root, "dry_run": dry_run, "made": made, "kept": kept, "remarks": remarks, "next": command}
+        frame.document(views.document(wall_clock(), body))
+        return
+    _tell(frame, made, kept, "would make" if dry_run else "made")
+    for each in remarks:
+        frame.note(render.plain(each))
+    if not dry_run:
+        there = (workspace.place.root / PLAN).is_file()
+        frame.note(f"next: {'' if there else f'write {PLAN}, then '}`{command}` shows what it comes to")
+
+
+def _tell(frame: Frame, made: list[str], kept: list[str], word: str) -> None:
+    """Say what was made and what was there."""
+    lines = [f"{word}  {name}" for name in made]
+    if not made:
+        lines = ["everything is there already"]
+    elif kept:
+        lines.append(f"kept  {', '.join(kept)}")
+    frame.lines(render.plain(line) for line in lines)
+
+
+def _steps(workspace: Workspace) -> list[Step]:
+    """List what a workspace has; refuse where it cannot be."""
+    place, settings = workspace.place, workspace.settings
+    if place.repository is not None and not (place.repository / ".git").exists():
+        hint = "add a checkout with `git worktree add`, and call `loopr init` there"
+        raise SettingsError(f"{place.repository} is a repository without a checkout", hint=hint)
+    specs, worktrees = settings.artifacts.dir, settings.worktrees.dir
+    check_room(place.root, [SETTINGS_FILE], [specs, worktrees])
+    return [
+        file_step(place.root, SETTINGS_FILE, starter()),
+        folder_step(place.root, specs),
+        folder_step(place.root, worktrees),
+        *_ignoring(place, worktrees),
+        Step(f"{_name(place, place.state)}/", is_remembered(place), lambda: remember_place(place)),
+    ]
+
+
+def _ignoring(place: Place, worktrees: str) -> list[Step]:
+    """Have git ignore what is loopr's, in every checkout of the repository; the .loopr/ of each worktree too."""
+    if place.repository is None:
+        return []
+    exclude = common_git_dir(place.repository) / "info" / "exclude"
+    folder = (place.root / worktrees).relative_to(place.repository).as_posix()
+    return [lines_step(exclude, _name(place, exclude), [ignore_line(folder), ".loopr/"])]
+
+
+def _name(place: Place, path: object) -> str:
+    """Call a path by its way from the workspace."""
+    return os.path.relpath(str(path), place.root)
+
+
+def _remarks(frame: Frame, workspace: Workspace) -> list[str]:
+    """Say what a person may not expect of the place that was found."""
+    place, start = workspace.place, frame.directory.resolve()
+    top, said = place.repository, []
+    if start != place.root:
+        said.append(f"the workspace is {place.root}, not {start}: a repository has one, for all its checkouts")
+    elif top is not None and own_git_dir(top) != common_git_dir(top):
+        said.append(f"this is a linked worktree of {common_git_dir(top)}: its other checkouts use this workspace too")
+    if top is None:
+        said.append("this is no repository: every loop will run in this folder; `git init` first gives each a worktree")
+    elif not workspace.start_point().commit:
+        said.append("nothing has been committed yet: a plan starts from a commit")
+    return said
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+@framed
+def completion_verb(frame: Frame, shell: str) -> None:
+    r"""Print a script that completes loopr's verbs and options.
+
+    \b
+    bash:  eval "$(loopr completion bash)"      in ~/.bashrc
+    zsh:   eval "$(loopr completion zsh)"       in ~/.zshrc, after compinit
+    fish:  loopr completion fish | source       in ~/.config/fish/config.fish
+    """
+    script = _script(shell)
+    if frame.as_json:
+        frame.document(views.document(wall_clock(), {"shell": shell, "script": script}))
+    else:
+        frame.lines([script])
+
+
+def _script(shell: str) -> str:
+    """Return the script of one shell; it asks loopr itself at each TAB."""
+    from click.shell_completion import get_completion_class
+
+    from loopr.ui.cli import cli
+
+    kind: Any = get_completion_class(shell)
+    complete = kind(cli, {}, "loopr", "_LOOPR_COMPLETE")
+    text: str = complete.source_template % complete.source_vars()  # `source()` would start a shell to ask its version
+    return text.strip()

@@ -1,0 +1,145 @@
+"""The verb that plays a plan in virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from loopr.core.durations import Spread, read_durations, read_rate, read_spread, read_type_durations
+from loopr.core.forest import Forest
+from loopr.core.played import Played
+from loopr.core.simulate import Options, simulate
+from loopr.engine import Engine
+from loopr.errors import PlanError, Problem
+from loopr.ui import render, views
+from loopr.ui.chart import draw_svg, draw_text, human
+from loopr.ui.cli.frame import Frame, reading
+from loopr.ui.names import find_id
+from loopr.ui.requests import enqueue, read_plans
+
+MOST_NAMED = 10
+WORTH_A_WORD = 3_000
+
+
+@click.command("simulate")
+@click.argument("plan", metavar="PLAN")
+@click.option("--duration", "types", multiple=True, metavar="TYPE=TIME", help="90s, 30s..90s or ~60s for a type")
+@click.option("--durations", "file", metavar="FILE", help="lines `id,TIME`, or a JSON object of them")
+@click.option("--attempt", default="60s", show_default=True, metavar="TIME", help="how long any other attempt takes")
+@click.option("--judging", default="0s", metavar="TIME", help="how long a check takes")
+@click.option("--landing", default="0s", metavar="TIME", help="how long a landing takes")
+@click.option("--failures", default="0", metavar="RATE", help="how many attempts are refused: 0.2 or 20%")
+@click.option("--limits", default="0", metavar="RATE", help="how many attempts meet a rate limit")
+@click.option("--lost", default="0", metavar="RATE", help="how many attempts are lost with their host")
+@click.option("--seed", type=click.IntRange(0), default=0, help="the same seed plays the same")
+@click.option("--svg", metavar="FILE", help="write the chart as a picture too")
+@reading
+def simulate_verb(frame: Frame, *, plan: str, file: str | None, svg: str | None, seed: int, **given: Any) -> None:
+    """Play a plan, a file or an id, in virtual time; loops without a command run as if a person did them."""
+    workspace = frame.workspace
+    with workspace.rehearsal(frame.at) as engine:
+        top = _top(frame, engine, plan)
+        forest, now = engine.forest, engine.mind.now()
+        options = _options(frame, forest, file, seed, given)
+        if len(forest.loops) >= WORTH_A_WORD:
+            frame.note(f"playing {len(forest.loops)} loops")
+        played = simulate(forest, now, options, plan=top, entries=engine.mind.find_entry)
+    if svg:
+        (frame.directory / svg).write_text(draw_svg(played, f"loopr simulate {top}"), encoding="utf-8")
+    if frame.as_json:
+        frame.document(views.document(now, report(played)))
+        return
+    frame.lines(draw_text(played, width=frame.width).splitlines())
+    frame.lines(_summary(played, frame.width))
+    for each in played.unused:
+        frame.note(f"no loop is called {each}: its duration was not used")
+
+
+def _top(frame: Frame, engine: Engine, plan: str) -> str:
+    """Return the loop to play: a known one of that name, or the plan in a file of that name, enqueued on paper."""
+    path = frame.directory / plan
+    if not path.is_file():
+        return find_id(engine.forest.loops, plan)
+    (found,) = read_plans(frame.workspace, [path])
+    done = enqueue(engine, frame.workspace, found, lambda text: True)
+    if done.problems:
+        raise PlanError("", problems=[Problem(text) for text in done.problems])
+    return done.plan
+
+
+def _options(frame: Frame, forest: Forest, file: str | None, seed: int, given: dict[str, Any]) -> Options:
+    """Read how long things take and how often they go wrong."""
+    return Options(
+        types=read_type_durations(given["types"], forest.policy.types.keys()),
+        loops=_file_of(frame, file),
+        attempt=read_spread(given["attempt"], "--attempt"),
+        judging=read_spread(given["judging"], "--judging"),
+        landing=read_spread(given["landing"], "--landing"),
+        failure_rate=read_rate(given["failures"], "--failures"),
+        limit_rate=read_rate(given["limits"], "--limits"),
+        infra_rate=read_rate(given["lost"], "--lost"),
+        seed=seed,
+    )
+
+
+def _file_of(frame: Frame, file: str | None) -> dict[str, Spread]:
+    """Read the durations of single loops from a file."""
+    if file is None:
+        return {}
+    try:
+        text = (frame.directory / file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"cannot be read: {error}", where=file, hint="lines `id,90s`, in UTF-8") from error
+    return read_durations(text, file)
+
+
+def report(played: Played) -> views.Row:
+    """Return a simulation as the document of `formats.md` section 6."""
+    return {
+        "makespan_secs": played.makespan_ms / 1000,
+        "utilisation": float(played.utilisation),
+        "waiting_secs": {
+            name: {"p50": each.p50_ms / 1000, "p99": each.p99_ms / 1000} for name, each in played.waiting.items()
+        },
+        "critical_path": [{"id": loop_id, "secs": ms / 1000} for loop_id, ms in played.critical_path],
+        "runs": [
+            {
+                "id": run.id,
+                "attempt": run.attempt,
+                "outcome": run.outcome,
+                "start": views.instant(run.start),
+                "end": views.instant(run.end),
+            }
+            for run in played.runs
+        ],
+        "counts": {status.value: n for status, n in played.counts.items() if n},
+        "unfinished": [each._asdict() for each in played.unfinished],
+    }
+
+
+def _summary(played: Played, width: int) -> list[str]:
+    """Say in a few lines what the chart does not show."""
+    used = f"{float(played.utilisation):.0%} of {played.slots} slots"
+    lines = ["", f"makespan {human(played.makespan_ms)}, {used} used, {len(played.runs)} attempts"]
+    waits = [f"{name} {human(each.p50_ms)} / {human(each.p99_ms)}" for name, each in played.waiting.items()]
+    if waits:
+        lines.append(f"waiting, median / 99 of 100: {', '.join(waits)}")
+    if played.critical_path:
+        lines.append("critical path:")
+        lines += [f"  {loop_id} {human(ms)}" for loop_id, ms in played.critical_path[:MOST_NAMED]]
+        lines += _more(len(played.critical_path))
+    if played.unfinished:
+        lines.append(f"not finished: {len(played.unfinished)}")
+        lines += [
+            render.fit(f"  {each.id}: {render.plain(each.reason)}", width) for each in played.unfinished[:MOST_NAMED]
+        ]
+        lines += _more(len(played.unfinished))
+    if played.cut_short:
+        lines.append("it was cut short: the simulation has a limit on events")
+    return [render.fit(line, width) for line in lines]
+
+
+def _more(n: int) -> list[str]:
+    """Say how many lines were left out."""
+    return [f"  … {n - MOST_NAMED} more"] if n > MOST_NAMED else []

@@ -1,0 +1,556 @@
+"""How much, how often and how soon: retry delays, lanes, budgets, and the queue before the ceilings."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopr.core import observations as o
+from loopr.core.backoff import backoff_ms, half_up
+from loopr.core.choose import next_wake
+from loopr.core.grouping import queue_depth
+from loopr.core.limits import reserved, rest_ms
+from loopr.core.policy import Budget, LanePolicy, Policy, ProjectPolicy, Retry
+
+from tests.core.outlines import digest_of, outline
+from tests.core.stories import START, STEADY, Story, go_on, settings, tell
+
+# --- retry delays ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"), [(Fraction(1, 2), 1), (Fraction(3, 2), 2), (Fraction(149, 100), 1), (Fraction(0), 0)]
+)
+def test_halves_are_rounded_up(value: Fraction, rounded: int) -> None:
+    """Whole milliseconds, half up: never to the even neighbour."""
+    assert half_up(value) == rounded
+
+
+@pytest.mark.parametrize(
+    ("failures", "delay"), [(1, 30_000), (2, 60_000), (3, 120_000), (4, 240_000), (5, 300_000), (99, 300_000)]
+)
+def test_the_delay_grows_up_to_its_cap(failures: int, delay: int) -> None:
+    """The n-th failure in a row waits base times factor to the n-1, and no longer than the cap."""
+    assert backoff_ms(STEADY, failures, "p/a", failures) == delay
+
+
+def test_a_delay_with_a_fraction_is_rounded_half_up() -> None:
+    """A delay that falls between two milliseconds is rounded half up: 3 ms times 1.5 is 5 ms."""
+    retry = Retry(base_ms=3, factor=Fraction(3, 2), jitter=Fraction(0))
+    assert [backoff_ms(retry, each, "x", 1) for each in (1, 2, 3)] == [3, 5, 7]
+
+
+def test_a_factor_of_one_never_grows() -> None:
+    """A factor of one gives the same delay for ever, also after very many failures."""
+    assert backoff_ms(Retry(factor=Fraction(1), jitter=Fraction(0)), 10_000, "x", 1) == 30_000
+
+
+@given(st.integers(1, 12), st.text("abc/", min_size=1, max_size=8), st.integers(1, 10**6))
+def test_jitter_stays_within_its_bounds_and_repeats(failures: int, loop_id: str, attempt: int) -> None:
+    """Jitter moves a delay by a tenth at most, and the same loop and attempt give the same delay again."""
+    plain = backoff_ms(STEADY, failures, loop_id, attempt)
+    moved = backoff_ms(Retry(), failures, loop_id, attempt)
+    assert moved == backoff_ms(Retry(), failures, loop_id, attempt)
+    assert abs(moved - plain) * 10 <= plain + 5
+
+
+def test_jitter_spreads_loops_and_attempts() -> None:
+    """Different loops, and different attempts of one loop, wait for different times, on both sides of the middle."""
+    delays = [backoff_ms(Retry(), 1, f"p/{number}", 1) for number in range(50)]
+    delays += [backoff_ms(Retry(), 1, "p/a", number) for number in range(50)]
+    assert len(set(delays)) > 90
+    assert min(delays) < 28_500 < 31_500 < max(delays)
+
+
+def test_a_backoff_ends_at_its_instant() -> None:
+    """A loop is eligible again at the very millisecond its delay ends, and the engine wakes then."""
+    story = tell("plan p: a\nchoose p/a\nended p/a: infra died\nwait 29999ms\nchoose nobody")
+    assert next_wake(story.forest, story.now) == story.now + 1
+    story.now += 1
+    assert story.choose() == ["p/a"]
+
+
+# --- lanes ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hits", "secs"), [(1, 2), (2, 4), (6, 64), (7, 64), (50, 64)])
+def test_a_rest_doubles_up_to_a_minute(hits: int, secs: int) -> None:
+    """The n-th limit in a row rests for 2 to the n seconds, and never for more than 64."""
+    assert rest_ms(hits) == secs * 1000
+
+
+def limited(story: Story, loop_id: str, words: str = "") -> None:
+    """Let a loop run into the limit of its lane."""
+    go_on(story, f"ended {loop_id}: limited slow down {words}")
+
+
+def lane(story: Story, name: str = "default") -> Any:
+    """Return a lane's state."""
+    return story.forest.shared.lane(name)
+
+
+def four(policy: Policy | None = None) -> Story:
+    """Begin with four specs that run."""
+    story = Story(policy or settings(ramp=True))
+    go_on(story, "plan p: a; b; c; d; e; f; g; h; i; j")
+    for loop_id in story.choose():
+        go_on(story, f"began {loop_id}")
+    return story
+
+
+def test_a_limit_costs_the_loop_nothing() -> None:
+    """A loop that was limited is pending again with all its counters as they were, and its lane rests."""
+    story = four()
+    before = story["p/a"]
+    limited(story, "p/a")
+    after = story["p/a"]
+    kept = ("iteration", "failures", "launch_failures", "not_before", "signature")
+    assert [getattr(after, each) for each in kept] == [getattr(before, each) for each in kept]
+    assert after.status == "pending"
+    assert (lane(story).hits, lane(story).rest_until) == (1, story.now + 2_000)
+    story.verify()
+
+
+@pytest.mark.parametrize(
+    ("words", "rest_ms_wanted"),
+    [("", 2_000), ("after=1s", 2_000), ("after=90s", 90_000), ("resets=3h", 10_800_000), ("resets=90s after=5s", 90_000)],
+)
+def test_the_provider_may_ask_for_a_longer_rest(words: str, rest_ms_wanted: int) -> None:
+    """A lane rests until the reset time or the asked delay, but at least as long as its hits say."""
+    story = four()
+    limited(story, "p/a", words)
+    assert lane(story).rest_until == story.now + rest_ms_wanted
+
+
+def test_limits_from_before_the_rest_lengthen_it_without_a_hit() -> None:
+    """Attempts that were granted before the rest began may lengthen it, never shorten it, and add no hit."""
+    story = four()
+    limited(story, "p/a", "after=60s")
+    begun = story.now
+    limited(story, "p/b")
+    limited(story, "p/c", "after=30s")
+    assert (lane(story).hits, lane(story).rest_until) == (1, begun + 60_000)
+    story.now += 1_000
+    limited(story, "p/d", "after=300s")
+    assert (lane(story).hits, lane(story).rest_until) == (1, begun + 301_000)
+    story.verify()
+
+
+def test_a_rest_ends_by_its_time_at_equality() -> None:
+    """A lane takes loops again at the very instant its rest ends, and the engine wakes then."""
+    story = tell("plan p: a; b\nchoose p/a, p/b\nended p/a: limited x after=60s\nended p/b: config no\nwait 59999ms")
+    assert next_wake(story.forest, story.now) == story.now + 1
+    assert story.choose() == []
+    story.now += 1
+    assert story.choose() == ["p/a"]
+
+
+def test_an_old_success_ends_no_rest() -> None:
+    """An attempt from before the rest that ends well changes neither the rest nor the hits nor the ramp."""
+    story = four()
+    limited(story, "p/a", "after=60s")
+    before = lane(story)
+    go_on(story, "ended p/b\nended p/c: refused no\nended p/d: config no")
+    assert lane(story) == before
+
+
+def test_a_lane_ramps_up_after_its_rest() -> None:
+    """After a rest a lane starts with one loop and doubles with each attempt that ends: 1, 2, 4, 8, no ramp."""
+    story = Story(settings(max_loops=16))
+    go_on(story, "plan p: a; b; c; d; e; f; g; h; i; j; k; l; m; n; o")
+    for loop_id in story.choose():
+        go_on(story, f"ended {loop_id}: limited slow down" if loop_id == "p/a" else f"lost {loop_id}")
+    story.now += 2_000
+    seen = []
+    for _ in range(5):
+        granted = story.choose()
+        seen.append((lane(story).ramp, lane(story).hits, story.forest.occupancy.total))
+        go_on(story, f"began {granted[0]}\nended {granted[0]}: refused no")
+    assert seen == [(1, 1, 1), (2, 0, 2), (4, 0, 4), (8, 0, 8), (None, 0, 15)]
+    story.verify()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "hits"),
+    [("limited again", 2), ("infra died", 1), ("timeout too long", 0), ("refused no", 0), ("config no", 0), ("blocked x", 0)],
+)
+def test_what_resets_the_hits(trouble: str, hits: int) -> None:
+    """Hits go back to zero with the first attempt from after the rest that ends in anything but limited or infra."""
+    story = tell("plan p: a\nchoose p/a\nbegan p/a\nended p/a: limited x\nwait 2s\nchoose p/a\nbegan p/a")
+    go_on(story, f"ended p/a: {trouble}")
+    assert lane(story).hits == hits
+
+
+def test_a_second_limit_after_the_rest_is_a_second_hit() -> None:
+    """An attempt granted after the rest that is limited again makes the next rest longer."""
+    story = tell("plan p: a\nchoose p/a\nended p/a: limited x\nwait 2s\nchoose p/a\nended p/a: limited x")
+    assert (lane(story).hits, lane(story).rest_until) == (2, story.now + 4_000)
+
+
+def test_without_a_ramp_a_lane_is_wide_at_once() -> None:
+    """With `ramp: false` everything starts again when the rest ends."""
+    tell("plan p: a; b\nchoose p/a, p/b\nended p/a: limited x\nlost p/b\nwait 2s\nchoose p/a, p/b", settings(ramp=False))
+
+
+def test_a_person_ends_a_rest() -> None:
+    """`reset lane:NAME` ends a rest at once; the lane still starts slowly."""
+    tell("plan p: a; b\nchoose p/a, p/b\nended p/a: limited x after=300s\nlost p/b\nreset lane:default\nchoose p/a")
+
+
+def test_a_lane_without_an_account_is_parked_once() -> None:
+    """An authentication failure parks the lane, not the loop, and says what to do until a person has done it."""
+    story = tell("""
+        plan p: a; b
+        choose p/a, p/b
+        began p/a
+        ended p/a: lane the key was refused
+        p/a has status pending failures 0 iteration 1
+        why p/a: lane lane default is parked: the key was refused; mend it, then `loopr reset lane:default`
+        began p/b
+        ended p/b: lane the key was refused
+        wait 1d
+        choose nobody
+        reset lane:default
+        choose p/a, p/b
+    """)
+    assert [type(event).__name__ for event, _ in story.log].count("LaneParked") == 1
+
+
+def test_changed_settings_take_a_parked_lane_back() -> None:
+    """A lane that was parked works again once the settings change."""
+    story = tell("plan p: a\nchoose p/a\nended p/a: lane no such model")
+    story.see(o.PolicySeen(settings(max_loops=7)))
+    assert story.choose() == ["p/a"]
+    story.verify()
+
+
+def test_a_lane_with_a_limit_counts_what_uses_it() -> None:
+    """`max_concurrent` of a lane closes it for further loops, and the next of the list is taken."""
+    lanes = {"one": LanePolicy(max_concurrent=1), "two": LanePolicy(max_concurrent=1)}
+    story = tell(
+        "plan p: a; b; c\nchoose p/a, p/b\nwhy p/c: lane lane one is at its limit of 1",
+        settings(types={"spec": {"lanes": ("one", "two")}}, lanes=lanes),
+    )
+    assert [story[each].lane for each in ("p/a", "p/b")] == ["one", "two"]
+
+
+def test_one_lane_resting_leaves_the_others() -> None:
+    """A rest of one provider does not touch loops of another lane."""
+    tell(
+        "plan p: a (k)\nsettle\nplan q: x; y\nchoose p/a/k, q/x, q/y\nended p/a/k: limited x\nlost q/x\nchoose q/x",
+        settings(types={"phase": {"lanes": ("paid",)}}),
+    )
+
+
+def test_only_the_judge_runs_again_if_it_was_limited() -> None:
+    """If the judge was limited, the next attempt is for the judge alone, also after a second limit or a crash."""
+    story = tell("""
+        plan p: a
+        choose p/a
+        began p/a
+        ended p/a
+        judged p/a: limited slow down
+        p/a has status pending judge_only True
+        wait 2s
+        choose p/a
+        lost p/a
+        p/a has judge_only True
+        choose p/a
+        began p/a
+        ended p/a: limited again
+        p/a has judge_only True
+        wait 1m
+        choose p/a
+        began p/a
+        ended p/a
+        judged p/a: refused no
+        p/a has judge_only False iteration 2
+    """)
+    assert story["p/a"].attempt == 4
+
+
+# --- budgets -------------------------------------------------------------------------------------------------------------
+
+
+def plan(story: Story, name: str, children: str, budget: Budget) -> None:
+    """Start a plan with a budget of its own."""
+    artifact = outline(children, name, budget=budget)
+    story.see(o.PlanOffered(name, artifact, digest_of(children), f"{name}.md"))
+
+
+@pytest.mark.parametrize("key", ["tokens", "micro_usd", "secs"])
+def test_a_budget_of_zero_blocks(key: str) -> None:
+    """Zero is a real limit: nothing starts; leaving it out means unlimited."""
+    story = tell("plan p: a", settings(budget=Budget(**{key: 0})))
+    assert f"the {key.replace('micro_usd', 'usd')} budget of the workspace is reached" in story.gates("p/a")["budget"]
+    assert story.choose() == []
+    assert tell("plan p: a", settings(budget=Budget(**{key: None}))).choose() == ["p/a"]
+
+
+def run(story: Story, loop_id: str, tokens: int | None, ms: int = 1_000) -> None:
+    """Let a granted loop use so much and be refused."""
+    story.see(o.AttemptBegan(loop_id, story[loop_id].attempt))
+    go_on(story, f"used {loop_id} {f'{tokens} tokens' if tokens is not None else ''} {ms}ms")
+    go_on(story, f"ended {loop_id}: refused no")
+
+
+def test_a_budget_is_reached_at_its_very_number() -> None:
+    """A budget is reached at `>=`: one token less still starts a loop."""
+    for tokens, starts in ((99, True), (100, False)):
+        story = Story(settings(budget=Budget(tokens=100)))
+        go_on(story, "plan p: a; b")
+        assert story.choose() == ["p/a"]
+        run(story, "p/a", tokens)
+        assert bool(story.choose()) is starts
+
+
+def test_one_of_an_unmeasured_type_runs_at_a_time() -> None:
+    """Until a type has one measured attempt in a scope with a budget, only one of it runs there."""
+    story = Story(settings(budget=Budget(tokens=1000)))
+    go_on(story, "plan p: a; b; c")
+    assert story.choose() == ["p/a"]
+    assert "the first spec" in story.gates("p/b")["budget"]
+    run(story, "p/a", 10)
+    assert sorted(story.choose()) == ["p/a", "p/b", "p/c"]
+    story.verify()
+
+
+def test_what_runs_is_reserved() -> None:
+    """A start is checked against what was used plus, for each loop at work, its use so far or the mean of its type."""
+    story = Story(settings(budget=Budget(tokens=100)))
+    go_on(story, "plan p: a; b; c; d")
+    story.choose()
+    run(story, "p/a", 30)
+    assert story.choose() == ["p/b", "p/c", "p/d"]  # 30 used, 30 and 30 reserved: the fourth would start at 120
+    scope = ("workspace", "")
+    assert reserved(story.forest, scope, story.now).cost == 90_000
+    go_on(story, "began p/b\nused p/b 50 tokens 1s")
+    assert reserved(story.forest, scope, story.now).cost == 110_000
+    assert "budget" in story.gates("p/a")
+    story.verify()
+
+
+def test_a_rolling_window_frees_a_budget_to_the_millisecond() -> None:
+    """What a project or workspace used stops counting one window after it was charged, and the engine wakes then."""
+    story = Story(settings(budget=Budget(tokens=10), window_ms=3_600_000))
+    go_on(story, "plan p: a")
+    story.choose()
+    run(story, "p/a", 10)
+    assert story.choose() == []
+    assert next_wake(story.forest, story.now) == story.now + 3_600_000
+    story.now += 3_599_999
+    assert story.choose() == []
+    story.now += 1
+    assert story.choose() == ["p/a"]
+    story.verify()
+
+
+def test_a_plans_budget_never_frees() -> None:
+    """A plan's budget counts from its start: no time brings it back, and nothing wakes for it."""
+    story = Story()
+    plan(story, "p", "a; b", Budget(tokens=10))
+    assert story.choose() == ["p/a"]
+    run(story, "p/a", 10)
+    assert "the tokens budget of plan p is reached" in story.gates("p/a")["budget"]
+    story.now += 30 * 86_400_000
+    assert story.choose() == []
+    assert next_wake(story.forest, story.now) is None
+    story.verify()
+    plan(story, "p", "a; b; c", Budget(tokens=20))
+    assert "p/b" in story.choose()
+    story.verify()
+
+
+def test_a_plans_budget_leaves_other_plans_alone() -> None:
+    """A plan that has used up its budget does not hold back a plan without one."""
+    story = Story()
+    plan(story, "p", "a", Budget(tokens=0))
+    go_on(story, "plan q: x\nchoose q/x")
+
+
+def test_a_projects_budget_holds_its_plans_only() -> None:
+    """A project that has used up its budget does not hold back the others."""
+    story = Story(settings(projects={"poor": ProjectPolicy(budget=Budget(tokens=0)), "default": ProjectPolicy()}))
+    story.see(o.PlanOffered("p", outline("a", "p", project="poor"), "d", "p.md"))
+    go_on(story, "plan q: x\nchoose q/x\nwhy p/a: budget the tokens budget of project poor is reached")
+
+
+def test_time_is_a_budget_too() -> None:
+    """A budget of seconds counts how long attempts took."""
+    story = Story(settings(budget=Budget(secs=60)))
+    go_on(story, "plan p: a\nchoose p/a\nbegan p/a\nwait 59s\nended p/a: refused no\nchoose p/a\nbegan p/a")
+    go_on(story, "wait 1s\nended p/a: refused no")
+    assert "the secs budget of the workspace is reached" in story.gates("p/a")["budget"]
+
+
+def test_money_without_a_report_is_priced_by_the_lane() -> None:
+    """Tokens times the lane's price count where the client reports no money."""
+    lanes = {"default": LanePolicy(micro_usd_per_mtok=3_000_000)}
+    story = Story(settings(budget=Budget(micro_usd=3), lanes=lanes))
+    go_on(story, "plan p: a\nchoose p/a")
+    run(story, "p/a", 1)
+    assert story.choose() == []
+    assert story["p/a"].spent.usd == 3
+
+
+def test_a_loops_own_budget_is_no_gate_but_parks_it() -> None:
+    """Reaching its own budget stops and parks a loop; its slot is kept until the attempt has ended."""
+    story = tell("""
+        plan p: a budget 100
+        why p/a: nothing
+        choose p/a
+        began p/a
+        used p/a 99 tokens
+        p/a is running
+        used p/a 100 tokens
+        p/a is parked
+        why p/a: stopping attempt 1 was told to stop
+        gone p/a
+    """)
+    assert "its own budget of tokens is used up" in story.gates("p/a")["status"]
+    assert story["p/a"].spent.cost == 100_000
+
+
+def test_a_loops_own_budget_counts_all_its_attempts() -> None:
+    """What earlier attempts used counts, also where nobody reported anything and time stands in."""
+    story = Story()
+    go_on(story, "plan p: a budget 100\nchoose p/a\nbegan p/a\nused p/a 60 tokens\nended p/a: refused no")
+    go_on(story, "p/a is pending\nchoose p/a\nbegan p/a\nwait 1s\nended p/a: infra died")
+    assert story["p/a"].status == "parked"  # 60 tokens, and one second at 50 tokens a second
+    assert "its own budget" in story["p/a"].reason
+    assert "died" in story["p/a"].reason
+    story.verify()
+
+
+def test_a_type_may_have_a_budget_for_each_of_its_loops() -> None:
+    """The smaller of a loop's and its type's budget parks it."""
+    story = Story(settings(types={"spec": {"budget": Budget(tokens=10)}}))
+    go_on(story, "plan p: a budget 100; b budget 5; c\nchoose p/a, p/b, p/c")
+    for loop_id, tokens in (("p/a", 10), ("p/b", 5), ("p/c", 9)):
+        go_on(story, f"began {loop_id}\nused {loop_id} {tokens} tokens")
+    assert [story[each].status for each in ("p/a", "p/b", "p/c")] == ["parked", "parked", "running"]
+
+
+def test_what_waits_for_a_person_is_paid_for_already() -> None:
+    """An attempt whose work waits for approval counts against the budget while it waits, and only once after."""
+    story = Story(settings(types={"spec": {"approve": True}}, budget=Budget(tokens=10)))
+    go_on(story, "plan p: a; b\nchoose p/a\nbegan p/a\nused p/a 10 tokens 1s\nended p/a\njudged p/a")
+    assert "budget" in story.gates("p/b")
+    assert story["p/a"].spent.cost == 10_000
+    story.verify()
+    story.now += 3_600_000
+    go_on(story, "approve p/a\nlanded p/a: x")
+    assert story["p/a"].spent.cost == 10_000
+    assert [each.at for each in story.charges] == [START]
+    story.verify()
+
+
+# --- back-pressure -----------------------------------------------------------------------------------------------------
+
+
+def test_the_queue_is_what_only_ceilings_hold_back() -> None:
+    """The queue counts pending loops whose only closed gates are a type's, project's, lane's or the whole's ceiling."""
+    story = tell(
+        """
+        plan p: a; b; c; d needs a; e (k; l; m)
+        settle
+        choose p/e/k, p/e/l
+        pause p/c
+        """,
+        settings(max_loops=2),
+    )
+    assert queue_depth(story.forest, story.now) == {"phase": 1, "spec": 2}
+    go_on(story, "host sick")
+    assert queue_depth(story.forest, story.now) == {}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "depth"),
+    [
+        ({"per_type": {"spec": 1}}, 2),
+        ({"projects": {"default": ProjectPolicy(max_concurrent=1)}}, 2),
+        ({"lanes": {"default": LanePolicy(max_concurrent=1)}}, 2),
+        ({"max_loops": 1}, 2),
+        ({"budget": Budget(tokens=5)}, 0),
+    ],
+)
+def test_which_gates_make_a_queue(numbers: dict[str, Any], depth: int) -> None:
+    """A ceiling makes a queue, a budget does not."""
+    story = tell("plan p: a; b; c\nchoose p/a", settings(**numbers))
+    assert sum(queue_depth(story.forest, story.now).values()) == depth
+
+
+def test_a_resting_lane_makes_no_queue() -> None:
+    """Loops that wait for a lane's rest or its account do not count as queued; those behind its limit do."""
+    story = tell("plan p: a; b; c\nchoose p/a, p/b, p/c\nended p/a: limited x\nlost p/b\nlost p/c")
+    assert queue_depth(story.forest, story.now) == {}
+
+
+def test_the_queue_has_limits_of_its_own() -> None:
+    """The soft limit is four per slot and at least eight, the hard one twice that; without a ceiling there are none."""
+    assert Policy(max_loops=1).queue_limits() == (8, 16)
+    assert Policy(max_loops=50).queue_limits() == (200, 400)
+    assert Policy(max_loops=50, soft_limit=5).queue_limits() == (5, 10)
+    assert Policy(max_loops=50, hard_limit=7).queue_limits() == (200, 7)
+    assert Policy(max_loops=0).queue_limits() == (None, None)
+    assert Policy(max_loops=-1, soft_limit=3).queue_limits() == (None, None)
+
+
+@pytest.mark.parametrize("ceiling", [0, -1])
+def test_without_a_ceiling_everything_starts(ceiling: int) -> None:
+    """`max_loops` 0 or -1 means direct dispatch: no ceiling on loops."""
+    story = Story(settings(max_loops=ceiling))
+    go_on(story, "plan p: " + "; ".join(f"s{number}" for number in range(120)))
+    assert len(story.choose()) == 120
+
+
+# --- the next instant ----------------------------------------------------------------------------------------------------
+
+
+def test_the_engine_wakes_at_the_earliest_instant() -> None:
+    """`next_wake` is the earliest of backoff, rest, expiry, pace, budget window and host probe, and none means never."""
+    story = Story(settings(batch_size=2, poll_interval_ms=500, types={"phase": {"lanes": ("paid",)}}))
+    go_on(story, "plan p: a; b; c (k)\nsettle")
+
+    def wakes() -> int | None:
+        """Say in how many milliseconds the engine wakes."""
+        at = next_wake(story.forest, story.now)
+        return None if at is None else at - story.now
+
+    assert wakes() is None
+    assert len(story.choose()) == 2
+    assert wakes() == 500
+    story.now += 500
+    story.choose()
+    assert wakes() is None
+    go_on(story, "ended p/a: infra died")
+    assert wakes() == 30_000
+    go_on(story, "ended p/c/k: limited x after=20s")
+    assert wakes() == 20_000
+    story.see(o.HostSeen("full", story.now + 10_000))
+    assert wakes() == 10_000
+    story.see(o.HostSeen(""))
+    go_on(story, "ended p/b: host the disk is full")
+    assert wakes() == 20_000
+    story.verify()
+
+
+def test_a_host_that_refuses_costs_nothing_and_is_probed_again() -> None:
+    """A machine that cannot start anything closes the gate `host` for all, costs no loop anything, and is probed."""
+    story = tell("""
+        plan p: a; b
+        choose p/a, p/b
+        ended p/a: host no space left
+        p/a has status pending failures 0 not_before 0
+        why p/a: host no space left
+        lost p/b
+        wait 5m
+        choose nobody
+        host fine
+        choose p/a, p/b
+    """)
+    assert story["p/a"].attempt == 2

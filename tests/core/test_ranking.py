@@ -1,0 +1,354 @@
+"""Who is next: the score with its parts, and the order that is kept without sorting."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from loopr.core import observations as o
+from loopr.core.choose import choose
+from loopr.core.events import LeaseGranted
+from loopr.core.fairness import next_project
+from loopr.core.forest import Forest
+from loopr.core.gates import first_closed, group_ready_since, ready_since
+from loopr.core.model import Loop, Score
+from loopr.core.policy import Policy, Priority
+from loopr.core.scoring import score
+from tests.core.outlines import digest_of, outline
+from tests.core.stories import START, Story, go_on, settings, tell, whole
+from tests.core.worlds import HAPPENINGS, begin, policies
+
+MINUTE = 60_000
+
+
+def loop(type_name: str, depth: int, iteration: int = 1, created: int = START) -> Loop:
+    """Make a loop to be scored."""
+    return Loop("x", type_name, "x", None, 0, depth, "default", iteration=iteration, created=created)
+
+
+def total(each: Loop, minutes: float = 0, policy: Policy | None = None) -> int:
+    """Return the score of a loop so many minutes after its creation."""
+    return score(policy or Policy(), each, START + int(minutes * MINUTE)).total
+
+
+@pytest.mark.parametrize(
+    ("each", "minutes", "expected"),
+    [(loop("code", 3), 5, 135), (loop("phase", 2), 30, 130), (loop("code", 3, 5), 1, 111)],
+)
+def test_the_worked_examples_hold(each: Loop, minutes: int, expected: int) -> None:
+    """The three worked examples have the scores 135, 130 and 111."""
+    assert total(each, minutes) == expected
+
+
+def test_the_worked_examples_come_in_their_order() -> None:
+    """A round grants the three loops of the worked examples in the order 135, 130, 111."""
+    story = Story()
+    go_on(story, "plan p: a (b)\nplan q: a (b (c))\nplan r: a (b (c))\nsettle")
+    change = {
+        "q/a/b/c": {"created": story.now - 5 * MINUTE},
+        "p/a/b": {"created": story.now - 30 * MINUTE},
+        "r/a/b/c": {"created": story.now - MINUTE, "iteration": 5},
+    }
+    forest = Forest(story.forest.policy)
+    rows = [each._replace(**change.get(each.id, {})) for each in story.forest.loops.values()]
+    for each in sorted(rows, key=lambda row: row.depth):
+        forest.tree.put(each)
+    forest.advance(story.now)
+    forest.reindex()
+    assert granted(forest, story.now) == ["q/a/b/c", "p/a/b", "r/a/b/c"]
+
+
+def granted(forest: Forest, now: int) -> list[str]:
+    """Play a round on a forest and return who was granted a lease."""
+    found = []
+    for event in choose(forest, now):
+        forest.apply(event, now)
+        if isinstance(event, LeaseGranted):
+            found.append(event.loop)
+    return found
+
+
+@pytest.mark.parametrize(("minutes", "boost"), [(0, 0), (0.999, 0), (1, 1), (49.99, 49), (50, 50), (51, 50), (9999, 50)])
+def test_age_counts_whole_minutes_up_to_its_cap(minutes: float, boost: int) -> None:
+    """Age is worth a point for each whole minute, and no more than the cap."""
+    assert score(Policy(), loop("spec", 1), START + int(minutes * MINUTE)).age == boost
+
+
+@pytest.mark.parametrize(("iteration", "penalty"), [(1, 0), (2, 5), (6, 25), (7, 30), (8, 30), (99, 30)])
+def test_retries_cost_up_to_a_cap(iteration: int, penalty: int) -> None:
+    """Each iteration after the first costs five points, and no more than thirty."""
+    assert score(Policy(), loop("code", 3, iteration), START).retry == penalty
+
+
+@pytest.mark.parametrize(("depth", "boost"), [(0, 0), (1, 10), (3, 30), (8, 80)])
+def test_depth_is_the_number_of_ancestors(depth: int, boost: int) -> None:
+    """Each ancestor is worth ten points."""
+    assert score(Policy(), loop("code", depth), START) == Score(100 + boost, 100, 0, boost, 0)
+
+
+def test_a_clock_before_the_creation_is_no_age() -> None:
+    """A loop that seems to come from the future has no age, rather than a negative one."""
+    assert total(loop("code", 0), -5) == 100
+
+
+def test_terms_of_zero_switch_a_part_off() -> None:
+    """Boosts and penalties of zero leave the base alone."""
+    flat = Policy(priority=Priority({"code": 7}, 0, 0, 0, 0, 0))
+    assert total(loop("code", 5, 9), 500, flat) == 7
+    assert total(loop("plan", 5, 9), 500, flat) == 0
+
+
+def test_equal_scores_are_first_come_first_served() -> None:
+    """Of loops with one score the older goes first, then the one that comes first in the outline, then the id."""
+    tell(
+        """
+        plan p: z; y; x
+        wait 10ms
+        plan o: b; a
+        choose p/z
+        lost p/z
+        choose p/z
+        lost p/z
+        plan p: y; z; x
+        dispatch o/a
+        choose o/a
+        """,
+        settings(max_loops=1, priority=Priority(age_boost_per_minute=0)),
+    )
+    tell("plan p: z; y; x\nwait 10ms\nplan o: b; a\nchoose p/z, p/y, p/x, o/b, o/a")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["p", "q", "r"])))
+def test_insertion_order_decides_nothing(order: tuple[str, ...]) -> None:
+    """Plans that arrive in another order in the same instant are chosen in the same order."""
+    story = Story()
+    for plan in order:
+        go_on(story, f"plan {plan}: b; a")
+    assert story.choose() == ["p/b", "p/a", "q/b", "q/a", "r/b", "r/a"]
+
+
+def test_a_loop_that_left_and_came_back_stands_where_it_stood() -> None:
+    """Pausing and resuming a loop does not change its place among equals."""
+    tell("plan p: a; b; c\npause p/a\nresume p/a\npause p/b\nchoose p/a, p/c\nresume p/b\nchoose p/b")
+
+
+def test_a_place_in_the_outline_takes_effect_at_once() -> None:
+    """Loops that change places in their outline change places in the queue."""
+    tell("plan p: a (k); b (l)\nsettle\nplan p: b (l); a (k) # again\nchoose p/b/l, p/a/k")
+
+
+def test_more_iterations_mean_later() -> None:
+    """A loop that was refused goes behind its fresh siblings."""
+    tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nended p/a: refused no\nlost p/b\nchoose p/b, p/a")
+
+
+def test_a_loop_that_starves_goes_ahead_of_every_score() -> None:
+    """A spec that has been ready for an hour beside endless fresh code gets its turn, and not a millisecond earlier."""
+    story = Story(settings(max_loops=1))
+    go_on(story, "plan p: a\nplan q: b (k (x))\nsettle")
+    assert story.choose() == ["q/b/k/x"]
+    story.now += 3_599_999
+    assert turn(story, "q/b/k/x") == ["q/b/k/x"]
+    story.now += 1
+    assert turn(story, "q/b/k/x") == ["p/a"]
+    story.verify()
+
+
+def turn(story: Story, running: str) -> list[str]:
+    """Give a slot back and play a round, in which that loop is as fresh as ever."""
+    go_on(story, f"began {running}\nended {running}: refused no")
+    return story.choose()
+
+
+def test_the_longest_wait_starves_first() -> None:
+    """Of several that starve, whoever has been ready longest goes first, whatever the scores."""
+    story = Story(settings(max_loops=1, starvation_ms=600_000))
+    go_on(story, "plan p: b (k (x))\nsettle\nchoose p/b/k/x\nplan q: z")
+    story.now += 1000
+    go_on(story, "plan r: a (l)\nsettle")
+    story.now += 600_000
+    assert turn(story, "p/b/k/x") == ["q/z"]
+    go_on(story, "ended q/z: config no")
+    assert story.choose() == ["r/a/l"]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        "pause q/z\nresume q/z",
+        "pause project:default\nresume project:default",
+        "pause workspace\nresume workspace",
+        "gone-file q\ndrop q: z",
+        "engine begins",
+        "pause q\nresume q",
+        "clear q/z\nresume q/z",
+    ],
+)
+def test_ready_since_begins_again(again: str) -> None:
+    """Whoever was held, had no input or no engine, is ready only since that was mended."""
+    story = Story(settings(max_loops=1, starvation_ms=600_000))
+    go_on(story, "plan p: b (k (x))\nsettle\nchoose p/b/k/x\nplan q: z\nwait 5m")
+    go_on(story, again)
+    story.now += 300_000
+    assert turn(story, "p/b/k/x") == ["p/b/k/x"]
+    story.now += 300_000
+    assert turn(story, "p/b/k/x") == ["q/z"]
+
+
+def test_starvation_off_leaves_the_score_alone() -> None:
+    """With `starvation_secs` 0 the score alone decides, for ever."""
+    story = Story(settings(max_loops=1, starvation_ms=0))
+    go_on(story, "plan p: b (k (x))\nsettle\nchoose p/b/k/x\nplan q: z\nwait 1d")
+    assert turn(story, "p/b/k/x") == ["p/b/k/x"]
+
+
+def test_dispatch_goes_ahead_of_everything_but_the_gates() -> None:
+    """What a person dispatches goes next, in the order given, ahead of every score, and past no gate."""
+    tell(
+        """
+        plan p: a; b; c; d needs a
+        plan q: b (k (x))
+        settle
+        dispatch p/d, p/c, p/b
+        choose p/c
+        lost p/c
+        choose p/b
+        lost p/b
+        choose q/b/k/x
+        """,
+        settings(max_loops=1),
+    )
+
+
+def test_dispatch_twice_puts_the_later_wish_first() -> None:
+    """A second dispatch goes ahead of the first, and the same one again changes nothing."""
+    tell(
+        "plan p: a; b; c\ndispatch p/b\nignores dispatch p/b\ndispatch p/c\nchoose p/c\nlost p/c\nchoose p/b",
+        settings(max_loops=1),
+    )
+
+
+def test_a_batch_cuts_a_round_short() -> None:
+    """A round grants at most `batch_size`, and the next comes after the longer of the two delays."""
+    policy = settings(batch_size=2, spawn_delay_ms=3_000, poll_interval_ms=1_000)
+    tell(
+        """
+        plan p: a; b; c; d; e
+        choose p/a, p/b
+        choose nobody
+        wait 2999ms
+        choose nobody
+        wait 1ms
+        choose p/c, p/d
+        wait 3s
+        choose p/e
+        """,
+        policy,
+    )
+    exact = tell("plan p: a; b\nchoose p/a, p/b\nplan p: a; b; c", policy)
+    assert exact.choose() == ["p/c"]
+
+
+# --- the incremental order is the sorted one -----------------------------------------------------------------------------
+
+
+def full_score(policy: Policy, each: Loop, now: int) -> int:
+    """Compute the score as the specification writes it."""
+    terms = policy.priority
+    age = min(terms.age_boost_max, terms.age_boost_per_minute * (max(0, now - each.created) // MINUTE))
+    penalty = min(terms.retry_penalty_max, terms.retry_penalty_per_iteration * (each.iteration - 1))
+    return terms.base.get(each.type, 0) + age + terms.depth_boost_per_level * each.depth - penalty
+
+
+def sorted_next(forest: Forest, now: int) -> str | None:
+    """Find the next loop by looking at every gate of every loop and sorting all that are left."""
+    loops = [each for each in forest.loops.values() if first_closed(forest, each, now) is None]
+    if not loops:
+        return None
+    for dispatched in forest.shared.dispatch:
+        if any(each.id == dispatched for each in loops):
+            return dispatched
+    project = next_project(forest, sorted({each.project for each in loops}), now)
+    loops = [each for each in loops if each.project == project]
+    since = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in loops}
+    limit = forest.policy.starvation_ms
+    starving = [each for each in loops if limit and since[each.id] <= now - limit]
+    if starving:
+        return min(starving, key=lambda each: (since[each.id], each.created, forest.tree.order(each), each.id)).id
+    return min(
+        loops, key=lambda each: (-full_score(forest.policy, each, now), each.created, forest.tree.order(each), each.id)
+    ).id
+
+
+def compare_round(story: Story) -> None:
+    """Play a round and compare every grant with what sorting everything finds at that instant."""
+    batch, count = story.forest.policy.batch_size, 0
+    paced = story.now < story.forest.shared.paced_until()
+    expected = None
+    events = []
+    for event in choose(story.forest, story.now):
+        if isinstance(event, LeaseGranted):
+            expected = sorted_next(story.forest, story.now)
+            assert event.loop == expected
+            count += 1
+        story.forest.apply(event, story.now)
+        events.append(event)
+    if not paced and not (batch and count >= batch):
+        assert sorted_next(story.forest, story.now) is None
+    story.wish(())  # writes the rows down
+    story.log += [(event, story.now) for event in events]
+
+
+@hypothesis_settings(suppress_health_check=list(HealthCheck))
+@given(policies(), HAPPENINGS)
+def test_the_incremental_order_is_the_sorted_one(policy: Policy, happenings: list) -> None:  # type: ignore[type-arg]
+    """Whatever happened before, each grant is what sorting every loop without a closed gate finds at that instant."""
+    story = begin(policy)
+    for step, number in happenings:
+        step(story, number)
+        whole(story.forest, story.now)
+    compare_round(story)
+
+
+@hypothesis_settings(suppress_health_check=list(HealthCheck), max_examples=25)
+@given(policies(), HAPPENINGS)
+def test_whatever_happens_the_three_forests_agree(policy: Policy, happenings: list) -> None:  # type: ignore[type-arg]
+    """Living, replaying the events and starting from the rows lead to the same forest and the same decisions."""
+    story = begin(policy)
+    for step, number in happenings:
+        step(story, number)
+    story.verify()
+
+
+@hypothesis_settings(suppress_health_check=list(HealthCheck), max_examples=25)
+@given(policies(), HAPPENINGS, st.sampled_from([-86_400_000, -3_600_000, -1, 5_000]))
+def test_a_clock_that_moves_takes_everything_along(policy: Policy, happenings: list, by_ms: int) -> None:  # type: ignore[type-arg]
+    """After the clock was set back, rows and replay still agree, and nobody is let out of its backoff too early."""
+    story = begin(policy)
+    for step, number in happenings:
+        step(story, number)
+    story.now += by_ms
+    story.see(o.ClockBehind(-by_ms))
+    story.verify()
+    compare_round(story)
+
+
+def test_a_policy_that_changes_the_terms_changes_the_order() -> None:
+    """A new policy ranks what waits already by its own terms."""
+    story = Story(settings(max_loops=1))
+    go_on(story, "plan p: a\nplan q: b (k)\nsettle")
+    terms = replace(Priority(), base={"plan": 0, "spec": 500, "phase": 0, "code": 0})
+    story.see(o.PolicySeen(settings(max_loops=1, priority=terms)))
+    assert story.choose() == ["p/a"]
+    story.verify()
+
+
+def test_two_digests_of_one_outline_are_two_files() -> None:
+    """The shorthand of these tests can say the same in two different files."""
+    assert digest_of("a; b") != digest_of("a; b # again")
+    assert outline("a; b").entries == outline("a; b # again").entries
