@@ -7,8 +7,8 @@ hears of it as observations only. Must never decide anything itself, nor show an
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from loopr.core import events as e
@@ -18,6 +18,7 @@ from loopr.core.entries import Entry, decode_entry
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.intake import interpret
+from loopr.core.model import Loop
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.turn import perform
 from loopr.errors import Impossible, LooprError, Moved, PlanError
@@ -27,6 +28,7 @@ from loopr.world.journal import Change, Draft, Journal, Spent
 Decide = Callable[[Forest, int], Iterator[Event]]
 Clock = Callable[[], int]
 MOST_RETRIES = 50
+WRITERS = 16
 
 
 def recall(journal: Journal, settle: Settle = lambda seal: None, at: int | None = None) -> tuple[Forest, int]:
@@ -182,8 +184,8 @@ class Hands(Protocol):
         """Report a loop's artifact as it is on disk, None if there is none."""
         ...
 
-    def look_everywhere(self, plan: str) -> Iterator[o.Observation]:
-        """Report every artifact of a plan that is on disk."""
+    def look_everywhere(self, plan: str, known: Mapping[str, str]) -> Iterator[o.Observation]:
+        """Report every artifact of a plan that is on disk; `known` has digests by loop."""
         ...
 
 
@@ -213,17 +215,25 @@ class Engine:
 
     def rescan(self, plan: str) -> list[Event]:
         """Learn of every artifact of a plan as it is on disk, and of those that are gone."""
-        seen = list(self.hands.look_everywhere(plan))
+        below = list(self.forest.tree.walk(plan)) if plan in self.forest.loops else []
+        doubted = self.forest.shared.problems.keys()
+        known = {loop.id: loop.artifact for loop in below if self._place_of(loop) not in doubted}
+        seen = list(self.hands.look_everywhere(plan, known))
         there = {getattr(each, "loop", "") for each in seen}
-        below = self.forest.tree.walk(plan) if plan in self.forest.loops else ()
         gone = [o.FileGone(loop.id) for loop in below if loop.on_disk and loop.id not in there]
         return self.learn([*seen, *gone])
+
+    def _place_of(self, loop: Loop) -> str:
+        """Return how messages call a loop's artifact."""
+        return f"{self.forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
 
     def settle(self, plans: Iterable[str]) -> list[Event]:
         """Complete the declared loops of some plans, level by level, until none is left; start nothing."""
         wanted, events = set(plans), list[Event]()
         while effects := [each for each in self._declared() if each.loop.partition("/")[0] in wanted]:
-            done = self.learn([self._write(effect) for effect in effects])
+            with ThreadPoolExecutor(WRITERS) as pool:  # most of writing is waiting for the disk
+                written = list(pool.map(self._write, effects, [self.mind.entry(each.loop) for each in effects]))
+            done = self.learn(written)
             if not done:
                 break
             events += done
@@ -233,13 +243,13 @@ class Engine:
         """List the artifacts that are owed to declared loops."""
         return (each for each in owed(self.forest) if isinstance(each, WriteDeclared))
 
-    def _write(self, effect: WriteDeclared) -> o.Observation:
+    def _write(self, effect: WriteDeclared, entry: Entry) -> o.Observation:
         """Let the hands write one declared artifact; a refusal of the world is an observation like any other."""
         loop = self.forest.loops[effect.loop]
         try:
-            return self.hands.write_declared(loop.id, loop.type, loop.project, self.mind.entry(loop.id))
+            return self.hands.write_declared(loop.id, loop.type, loop.project, entry)
         except PlanError as error:
-            return o.FileRefused(loop.id, str(Path(loop.id) / f"{loop.type}.md"), str(error))
+            return o.FileRefused(loop.id, self._place_of(loop), str(error))
 
 
 def _interpreting(seen: Iterable[o.Observation]) -> Decide:

@@ -7,15 +7,29 @@ never decide what is written, or when.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from loopr.core import observations as o
 from loopr.core.entries import Artifact, Entry
-from loopr.core.policy import Policy
-from loopr.core.rendering import render_artifact
-from loopr.errors import NotFound, PlanError
+from loopr.core.policy import Policy, TypePolicy
+from loopr.core.rendering import declared_artifact
+from loopr.core.values import shown
+from loopr.errors import NotFound, PlanError, Problem
 from loopr.world.artifacts import artifact_path, digest, parse_artifact, publish, read_artifact_file, scan
+
+LONGEST_PATH = 400  # of a path in a message
+
+
+class _Circumstances(TypedDict):
+    """What a file is read as."""
+
+    type_name: str
+    types: Mapping[str, TypePolicy]
+    fallback_id: str
+    depth: int
 
 
 class FileHands:
@@ -27,16 +41,8 @@ class FileHands:
 
     def write_declared(self, loop_id: str, type_name: str, project: str, entry: Entry) -> o.DeclaredWritten:
         """Write the artifact of a declared loop and report it."""
-        text = render_artifact(entry, type_name, self._policy.types, project=project)
+        text, artifact = declared_artifact(entry, type_name, self._policy.types, project=project)
         path = artifact_path(self._specs, loop_id, type_name)
-        artifact = parse_artifact(
-            text.encode(),
-            self._name(path),
-            type_name=type_name,
-            types=self._policy.types,
-            fallback_id=entry.id,
-            depth=loop_id.count("/"),
-        )
         return o.DeclaredWritten(loop_id, self._publish(path, text), artifact, self._name(path))
 
     def _publish(self, path: Path, text: str) -> str:
@@ -56,49 +62,96 @@ class FileHands:
         path = artifact_path(self._specs, loop_id, type_name)
         return digest(path.read_bytes()) if path.is_file() else None
 
-    def look(self, loop_id: str, type_name: str) -> o.Observation | None:
-        """Report a loop's artifact as it is on disk, None if there is none."""
+    def look(self, loop_id: str, type_name: str, known: str = "") -> o.Observation | None:
+        """Report a loop's artifact as it is on disk, None if there is none; one of a `known` digest is not read."""
         path = artifact_path(self._specs, loop_id, type_name)
         if not os.path.lexists(path):
             return None
+        if known and self.digest_of(loop_id, type_name) == known:
+            return o.FileUnchanged(loop_id)
         name = self._name(path)
         try:
-            artifact, found = read_artifact_file(
-                path,
-                self._root,
-                type_name=type_name,
-                types=self._policy.types,
-                fallback_id=loop_id.rpartition("/")[2],
-                depth=loop_id.count("/"),
-            )
+            artifact, found = read_artifact_file(path, self._root, **self._circumstances(loop_id, type_name))
         except PlanError as error:
             return o.FileRefused(loop_id, name, str(error))
         return o.FileSeen(loop_id, found, artifact, name)
 
-    def look_everywhere(self, plan: str) -> Iterator[o.Observation]:
-        """Report every artifact of a plan that is on disk."""
+    def _circumstances(self, loop_id: str, type_name: str) -> _Circumstances:
+        """Say what a file is read as, if it is the artifact of a loop."""
+        return {
+            "type_name": type_name,
+            "types": self._policy.types,
+            "fallback_id": loop_id.rpartition("/")[2],
+            "depth": loop_id.count("/"),
+        }
+
+    def look_everywhere(self, plan: str, known: Mapping[str, str]) -> Iterator[o.Observation]:
+        """Report every artifact of a plan that is on disk; `known` has digests by loop."""
         for found in scan(self._specs, self._policy.types).found:
             if found.loop_id.partition("/")[0] == plan:
-                seen = self.look(found.loop_id, found.type)
+                seen = self.look(found.loop_id, found.type, known.get(found.loop_id, ""))
                 if seen is not None:
                     yield seen
 
 
 class PaperHands(FileHands):
-    """Reads the tree as files, and only pretends to write."""
+    """Reads the tree as files, and only pretends to write: what it would have written is read back from memory."""
+
+    def __init__(self, root: Path, specs: Path, inputs: Path, policy: Policy, name_of: Callable[[Path], str]) -> None:
+        """Name the folders and the ladder; nothing is written yet."""
+        super().__init__(root, specs, inputs, policy, name_of)
+        self._written: dict[Path, bytes] = {}
 
     def _publish(self, path: Path, text: str) -> str:
-        """Return the digest that the text would have."""
-        return digest(text.encode())
+        """Keep the text in mind, and return its digest."""
+        self._written[path] = text.encode()
+        return digest(self._written[path])
+
+    def digest_of(self, loop_id: str, type_name: str) -> str | None:
+        """Return the digest of a loop's artifact as it would be on disk, None if there would be none."""
+        raw = self._written.get(artifact_path(self._specs, loop_id, type_name))
+        return digest(raw) if raw is not None else super().digest_of(loop_id, type_name)
+
+    def look(self, loop_id: str, type_name: str, known: str = "") -> o.Observation | None:
+        """Report a loop's artifact as it would be on disk."""
+        path = artifact_path(self._specs, loop_id, type_name)
+        raw = self._written.get(path)
+        if raw is None:
+            return super().look(loop_id, type_name, known)
+        if digest(raw) == known:
+            return o.FileUnchanged(loop_id)
+        artifact = parse_artifact(raw, self._name(path), **self._circumstances(loop_id, type_name))
+        return o.FileSeen(loop_id, digest(raw), artifact, self._name(path))
+
+    def look_everywhere(self, plan: str, known: Mapping[str, str]) -> Iterator[o.Observation]:
+        """Report every artifact of a plan that would be on disk."""
+        yield from super().look_everywhere(plan, known)
+        for path in [each for each in self._written if each.is_relative_to(self._specs / plan)]:
+            loop_id = path.parent.relative_to(self._specs).as_posix()
+            seen = self.look(loop_id, path.stem, known.get(loop_id, ""))
+            if seen is not None and not path.is_file():
+                yield seen
 
 
-def read_plan_file(path: Path, policy: Policy) -> tuple[str, str, Artifact]:
-    """Read a plan file: its text, its digest and what it says."""
+def read_plan_file(path: Path, name: str, policy: Policy) -> tuple[str, str, Artifact]:
+    """Read a plan file, which messages call by a name: its text, its digest and what it says."""
     try:
         artifact, found = read_artifact_file(
             path, path.parent, type_name=policy.root_type, types=policy.types, fallback_id=path.stem
         )
     except NotFound as error:
         hint = "name a Markdown file that describes a plan"
-        raise PlanError("there is no such file", where=str(path), hint=hint) from error
-    return path.read_bytes().decode(), found, artifact
+        raise NotFound("there is no such file", where=shown(name, LONGEST_PATH), hint=hint) from error
+    except PlanError as error:
+        names = shown(path.name, LONGEST_PATH), shown(name, LONGEST_PATH)
+        raise PlanError("", problems=[_renamed(each, *names) for each in error.problems]) from error
+    raw = path.read_bytes()
+    if digest(raw) != found:
+        raise PlanError("was written to while it was read", where=shown(name, LONGEST_PATH), hint="start it again")
+    return raw.decode(), found, artifact
+
+
+def _renamed(problem: Problem, old: str, new: str) -> Problem:
+    """Call the file in which something is wrong by another name."""
+    where = problem.where
+    return replace(problem, where=new + where.removeprefix(old)) if where.startswith(old) else problem

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from loopr.core.policy import Policy
 from loopr.core.scene import Scene
-from loopr.errors import NotFound
+from loopr.errors import NotFound, PlanError
 from loopr.recall import read_scene
 from loopr.world.journal import Journal
 from loopr.world.place import Head, Place, find_place, head_of, remember_place
@@ -42,6 +43,19 @@ class Scenery(NamedTuple):
     scene: Scene
     seq: int
     now: int
+
+
+def _differs(path: Path, known: str) -> bool:
+    """Say whether a file can be read and does not have the digest that is known of it."""
+    try:
+        raw = path.read_bytes() if path.is_file() else None
+    except OSError:
+        return False
+    if raw is None or sha256(raw).hexdigest().startswith(known):
+        return False
+    from loopr.world.artifact_text import digest  # slow to import, and only a stamp or a change gets here
+
+    return digest(raw) != known
 
 
 class Workspace:
@@ -97,8 +111,12 @@ class Workspace:
         """Read a plan file: its name, path, text, digest and what it says."""
         from loopr.hands import read_plan_file
 
-        path = path.resolve()
-        return self.name_of(path), path, *read_plan_file(path, self.policy)
+        try:
+            path = path.resolve()
+        except RuntimeError as error:
+            raise PlanError("is a link in a circle", where=str(path), hint="put the file itself there") from error
+        name = self.name_of(path)
+        return name, path, *read_plan_file(path, name, self.policy)
 
     def start_point(self) -> Head:
         """Say which branch and commit new plans begin at."""
@@ -119,10 +137,8 @@ class Workspace:
 
     def changed_sources(self, scene: Scene) -> list[str]:
         """Name the plan files that are not what was started from them any more."""
-        from loopr.world.artifact_text import digest
-
-        files = [(bound, self.place.root / bound.source) for _, bound in sorted(scene.shared.plans.items())]
-        return [bound.source for bound, path in files if path.is_file() and digest(path.read_bytes()) != bound.digest]
+        bindings = (bound for _, bound in sorted(scene.shared.plans.items()))
+        return [each.source for each in bindings if _differs(self.place.root / each.source, each.digest)]
 
     def engine(self) -> Holder | None:
         """Say who serves the workspace now, if anybody does."""

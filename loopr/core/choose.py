@@ -135,7 +135,7 @@ def grant(forest: Forest, loop: Loop, now: int, *, holder: str = "engine", pull:
         pick_lane(forest, loop, now) or DEFAULT_LANE,
         holder,
         now + forest.policy.lease_ttl_ms if pull else None,
-        loop.judge_only,
+        loop.judge_only and not pull,
     )
 
 

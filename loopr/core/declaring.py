@@ -109,9 +109,10 @@ def outline_problems(scene: Scene, parent: Loop, artifact: Artifact, source: str
 def _too_many(scene: Scene, parent: Loop, wanted: list[Wanted], source: str) -> Iterator[Problem]:
     """A plan holds only so many loops."""
     limit = scene.policy.loops_per_plan
-    new = sum(each.id not in scene.loops for each in wanted)
+    now, then = set(scene.tree.children(parent.id)), {each.id for each in wanted}
+    gone = sum(1 + scene.tree.below[each].total for each in now - then)
     below = scene.tree.below.get(parent.plan)
-    total = (below.total if below else 0) + 1 + new
+    total = (below.total if below else 0) + 1 + len(then - now) - gone
     if total > limit:
         hint = "split the plan, or raise limits.loops_per_plan"
         yield Problem(f"plan {parent.plan} would hold {total} loops, its limit is {limit}", source, hint)

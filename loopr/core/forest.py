@@ -121,7 +121,9 @@ class Forest(Scene):
         if entry:
             self._entries[new.id] = entry
         if isinstance(event, e.LeaseGranted):
-            self.shared.granted(new.id, event.grant, at)
+            self.shared.granted(event.grant)
+        if new.status is not Status.PENDING:
+            self.shared.left_queue(new.id)
         if new.status is Status.COMPLETE and old is not None and old.status is Status.LANDING:
             self.shared.finished(new.project, at)
 

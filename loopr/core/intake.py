@@ -115,6 +115,13 @@ def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
         yield from _problem(scene, seen.place, words)
 
 
+def _file_unchanged(scene: Scene, seen: o.FileUnchanged, now: int) -> Iterator[Event]:
+    """The file that is known is there again."""
+    loop = scene.loops.get(seen.loop)
+    if loop is not None and loop.artifact and not loop.on_disk and loop.status is not Status.INVALIDATED:
+        yield e.ArtifactSeen(loop.id, loop.artifact)
+
+
 def _known_file(scene: Scene, loop: Loop, seen: o.FileSeen) -> Iterator[Event]:
     """A file that we published or took is no news; an outline that could not count when it landed may do so by now."""
     if not loop.on_disk:
@@ -315,6 +322,7 @@ _Meaning = Callable[[Scene, Any, int], Iterator[Event]]
 _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.PlanOffered: _plan_offered,
     o.FileSeen: _file_seen,
+    o.FileUnchanged: _file_unchanged,
     o.FileRefused: _file_refused,
     o.FileGone: _file_gone,
     o.DeclaredWritten: _declared_written,

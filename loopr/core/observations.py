@@ -43,6 +43,13 @@ class FileSeen(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class FileUnchanged(Observation):
+    """A loop's artifact file is on disk, the one that is known already."""
+
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
 class FileRefused(Observation):
     """An artifact file that cannot be read as one."""
 

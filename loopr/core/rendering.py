@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from loopr.core.entries import Command, Entry
+from loopr.core.entries import Artifact, Command, Entry, implied_entry
 from loopr.core.headings import read_items, read_lines
 from loopr.core.ladder import Ladder
 from loopr.core.marked import Findings
 from loopr.core.policy import DEFAULT_PROJECT, Budget, TypePolicy
+from loopr.core.slugs import slug
 
 _MICRO = 1_000_000
 _PLAIN = re.compile(r"[a-z][a-z0-9-]*")
@@ -37,6 +38,17 @@ def render_artifact(
     elif _reads_as_outline(text, ladder, type_name):
         lines.append(f"{ladder.keys(type_name)[0]}: []")
     return "\n".join(["---", *lines, "---", text])
+
+
+def declared_artifact(
+    entry: Entry, type_name: str, types: Mapping[str, TypePolicy], *, project: str = DEFAULT_PROJECT
+) -> tuple[str, Artifact]:
+    """Return the text of a declared loop's artifact, and what reading it would give."""
+    text = render_artifact(entry, type_name, types, project=project)
+    ladder, child, entries = Ladder(types), Ladder(types).child(type_name), entry.children
+    if not entries and child is not None and ladder.implies(type_name):
+        entries = (implied_entry(child, slug(child), entry.title, text),)
+    return text, Artifact(entry.id, entry.title, project, entries=entries, declares=bool(entry.children))
 
 
 def _reads_as_outline(text: str, ladder: Ladder, type_name: str) -> bool:

@@ -51,13 +51,16 @@ class Shared:
             return 0
         return self.engine.last_grant_at + max(self.policy.spawn_delay_ms, self.policy.poll_interval_ms)
 
-    def granted(self, loop_id: str, grant: int, at: int) -> None:
-        """Note a grant: the count goes on, and a loop that was dispatched is no longer first."""
+    def granted(self, grant: int) -> None:
+        """Note a grant: the count goes on, and a round that was cut short has been followed by the next."""
         self.grants = grant
         self.dirty.add("grants")
         if self.engine.cut_short:
             self.engine = self.engine._replace(cut_short=False)
             self.dirty.add("engine")
+
+    def left_queue(self, loop_id: str) -> None:
+        """Note that a loop waits no longer: whoever dispatched it has had their wish, or it is void."""
         if loop_id in self.dispatch:
             self.queue_up(tuple(each for each in self.dispatch if each != loop_id))
 

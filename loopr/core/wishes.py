@@ -166,7 +166,7 @@ def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
         raise _refuse(loop, "forget", "only a loop that is no longer declared can be forgotten")
     gone = [each for each in scene.tree.by_status[Status.INVALIDATED] if f"{each}/".startswith(f"{loop_id}/")]
     for each in sorted(gone):
-        if scene.loops[each].landed:
+        if each == loop_id or scene.loops[each].landed:
             yield e.Forgotten(each)
 
 
@@ -187,7 +187,7 @@ def form_convoy(scene: Scene, name: str, members: tuple[str, ...]) -> Iterator[E
 def leased(scene: Scene, lease: str) -> Loop:
     """Return the loop a lease (`<loop>#<attempt>`) is for, or say that the lease is stale."""
     loop_id, _, attempt = lease.rpartition("#")
-    loop = current(scene, loop_id, int(attempt)) if attempt.isdigit() else None
+    loop = current(scene, loop_id, int(attempt)) if attempt.isdecimal() else None
     if loop is None or loop.status is not Status.RUNNING or loop.lease is None or loop.lease.expires_at is None:
         raise StaleLease(f"stale lease: {lease} is not held any more", hint="take another one: `loopr lease take`")
     return loop

@@ -19,6 +19,8 @@ def find_id(known: Iterable[str], text: str) -> str:
     if text in ids:
         return text
     wanted = text.strip("/")
+    if wanted in ids:
+        return wanted
     found = [each for each in ids if wanted and each.endswith(f"/{wanted}")]
     found = found or [each for each in ids if wanted and each.startswith(wanted)]
     if len(found) == 1:
@@ -27,6 +29,7 @@ def find_id(known: Iterable[str], text: str) -> str:
         named = ", ".join(sorted(found)[:MOST_NAMED])
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         raise NotFound(f"{text!r} fits {len(found)} loops: {named}{more}", hint="name it with more of its path")
-    near = get_close_matches(wanted, ids, n=1)
+    short = {each.rpartition("/")[2]: each for each in reversed(ids)}
+    near = get_close_matches(wanted, ids, n=1) or [short[each] for each in get_close_matches(wanted, short, n=1)]
     hint = f"did you mean {near[0]}?" if near else "`loopr ls` lists the loops"
     raise NotFound(f"there is no loop {text!r}", hint=hint)

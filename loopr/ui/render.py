@@ -6,17 +6,20 @@ Never sends a control character of somebody else's to a terminal. Knows widths a
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from loopr.core.gates import first_closed
 from loopr.core.model import OCCUPYING, Gate, Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.shared import WORKSPACE
 from loopr.ui.folding import Line
 from loopr.ui.times import say_clock, say_duration, say_tokens
 
 Row = dict[str, Any]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ODD = re.compile(r"[^\x00-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]")  # what may not be one column wide
 _COLORS = {"good": "32", "busy": "36", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
 _STATUS_COLOR = {
     Status.COMPLETE: "good",
@@ -37,9 +40,40 @@ def plain(text: str, *, keep_lines: bool = False) -> str:
     return _CONTROL.sub(lambda found: " " if found[0] in "\n\r\t" else "�", text)
 
 
+def columns(text: str) -> int:
+    """Count the columns that a text takes on a terminal: two for a wide character, none for a combining one."""
+    return sum(map(_columns, text)) if _ODD.search(text) else len(text)
+
+
+def _columns(sign: str) -> int:
+    """Count the columns of one character."""
+    if unicodedata.category(sign) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+
+
 def fit(text: str, width: int) -> str:
     """Cut a text to a width, saying so with an ellipsis."""
-    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+    if columns(text) <= width:
+        return text
+    kept, room = 0, width - 1
+    while kept < len(text) and (room := room - _columns(text[kept])) >= 0:
+        kept += 1
+    return text[:kept] + "…"
+
+
+def pad(text: str, width: int) -> str:
+    """Fill a text up to a width."""
+    return text + " " * (width - columns(text))
+
+
+def wrap(head: str, text: str, width: int) -> list[str]:
+    """Set a text beside a head, on as many lines as it takes; no word of it is lost."""
+    from textwrap import wrap as broken
+
+    room = max(20, width - len(head))
+    first, *more = broken(text, room, break_on_hyphens=False) or [""]
+    return [head + first, *(" " * len(head) + line for line in more)]
 
 
 class Paint:
@@ -60,7 +94,7 @@ class Paint:
 def tree_lines(scene: Scene, lines: Sequence[Line], now: int, width: int, paint: Paint) -> list[str]:
     """Draw a folded tree in columns: name, type, status, and what there is to say."""
     cells = [_cells(scene, line, now) for line in lines]
-    name_width = min(max((len(name) for name, *_ in cells), default=0), max(20, width * 2 // 5))
+    name_width = min(max((len(name) for name, *_ in cells), default=0), max(8, width * 2 // 5))
     type_width = max((len(kind) for _, kind, *_ in cells), default=0)
     status_width = max((len(state) for _, _, state, _, _ in cells), default=0)
     drawn = []
@@ -69,7 +103,7 @@ def tree_lines(scene: Scene, lines: Sequence[Line], now: int, width: int, paint:
             drawn.append(paint("dim", fit(f"{name}{detail}", width)))
             continue
         room = width - name_width - type_width - status_width - 6
-        head = f"{fit(name, name_width):{name_width}}  {kind:{type_width}}  "
+        head = f"{pad(fit(name, name_width), name_width)}  {kind:{type_width}}  "
         tail = f"  {fit(detail, room)}" if detail and room > 3 else ""
         state_cell = f"{state:{status_width}}" if tail else state
         drawn.append(head + (paint(color, state_cell) if color else state_cell) + tail)
@@ -146,12 +180,17 @@ def _summary(scene: Scene, loops: Iterable[Loop]) -> str:
     return ", ".join(f"{n} {word}" for word, n in found.items())
 
 
-def footer(counts: dict[str, int]) -> str:
-    """Count all loops in one line."""
+def footer(counts: dict[str, int], width: int) -> list[str]:
+    """Count all loops, in one line if they fit."""
     words = {"pending": "waiting", "awaiting_approval": "for approval"}
     total = sum(counts.values())
-    parts = [f"{n} {words.get(name, name)}" for name, n in counts.items()]
-    return " · ".join([f"{total} loop{'s' * (total != 1)}", *parts])
+    lines = [f"{total} loop{'s' * (total != 1)}"]
+    for name, n in counts.items():
+        part = f" · {n} {words.get(name, name)}"
+        if len(lines[-1] + part) > width:
+            lines.append(" " * len(lines[0].split(" ·")[0]))
+        lines[-1] += part
+    return lines
 
 
 def lane_lines(lanes: dict[str, Row], scene: Scene, now: int) -> list[str]:
@@ -162,9 +201,22 @@ def lane_lines(lanes: dict[str, Row], scene: Scene, now: int) -> list[str]:
         if lane.parked:
             lines.append(f"lane {name}: parked: {plain(lane.parked)}")
         elif now < lane.rest_until:
-            lines.append(f"lane {name}: backing off until {say_clock(lane.rest_until, now)} ({lane.hits} hits)")
+            hits = f"{lane.hits} hit{'s' * (lane.hits != 1)}"
+            lines.append(f"lane {name}: backing off until {say_clock(lane.rest_until, now)} ({hits})")
         elif lane.ramp is not None:
             lines.append(f"lane {name}: starting slowly, {lane.ramp} at once for now")
+    return lines
+
+
+def hold_lines(scene: Scene, now: int) -> list[str]:
+    """Say who holds the workspace or a project."""
+    lines = []
+    for scope, hold in scene.shared.holds.items():
+        whole = scope == WORKSPACE
+        what = "the workspace" if whole else scope.replace(":", " ", 1)
+        why = f": {hold.reason}" if hold.reason else ""
+        verb = "loopr resume --all" if whole else f"loopr resume {scope}"
+        lines.append(plain(f"{what} is paused by {hold.by} since {say_clock(hold.at, now)}{why}; `{verb}`"))
     return lines
 
 
@@ -176,10 +228,10 @@ def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = ()) -
     every = [list(head), *map(list, rows)] if head else list(map(list, rows))
     if not every:
         return []
-    widths = [max(len(row[column]) for row in every) for column in range(len(every[0]))]
+    widths = [max(columns(row[place]) for row in every) for place in range(len(every[0]))]
     lines = []
     for row in every:
-        cells = [f"{cell:{size}}" for cell, size in zip(row[:-1], widths[:-1], strict=True)]
+        cells = [pad(cell, size) for cell, size in zip(row[:-1], widths[:-1], strict=True)]
         room = max(10, width - sum(widths[:-1]) - 2 * len(cells))
         lines.append("  ".join([*cells, fit(row[-1], room)]).rstrip())
     return lines

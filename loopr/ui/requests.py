@@ -17,7 +17,7 @@ from loopr.core.grouping import queue_depth
 from loopr.core.intake import plan_declares
 from loopr.core.model import Bound, Loop
 from loopr.engine import Engine
-from loopr.errors import Deferred, PlanError, Problem, UserError
+from loopr.errors import Deferred, NotFound, PlanError, Problem, UserError
 from loopr.wiring import Workspace
 
 Confirm = Callable[[str], bool]
@@ -54,11 +54,16 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
     """Read plan files, all of them or none: every problem of every file is told at once."""
     plans: list[Plan] = []
     problems: list[Problem] = []
-    for path in dict.fromkeys(paths):
+    missing = True
+    for path in paths:
         try:
-            plans.append(Plan(*workspace.read_plan(path)))
-        except PlanError as error:
+            plan = Plan(*workspace.read_plan(path))
+            plans += [plan] if all(each.path != plan.path for each in plans) else []
+        except (PlanError, NotFound) as error:
             problems += error.problems
+            missing = missing and isinstance(error, NotFound)
+    if problems and missing:
+        raise NotFound("", problems=problems)
     for index, plan in enumerate(plans):
         twin = next((each for each in plans[:index] if each.id == plan.id), None)
         if twin is not None:
@@ -78,7 +83,7 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) 
     if fresh:
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
-        _copy(engine, workspace, loop, plan, confirm)
+        _copy(engine, bound, plan, confirm)
     base = workspace.start_point()
     events = engine.learn([o.PlanOffered(plan.id, plan.artifact, plan.digest, plan.source, base.branch, base.commit)])
     events += engine.rescan(plan.id)
@@ -130,13 +135,13 @@ def _check_loss(engine: Engine, plan: Plan, confirm: Confirm) -> None:
         raise UserError(f"{plan.source} no longer declares loops with landed work: {', '.join(lost[:5])}", hint=hint)
 
 
-def _copy(engine: Engine, workspace: Workspace, loop: Loop | None, plan: Plan, confirm: Confirm) -> None:
+def _copy(engine: Engine, bound: Bound | None, plan: Plan, confirm: Confirm) -> None:
     """Put the plan where it is watched, unless a person has edited it there."""
     if not plan_declares(engine.forest, plan.artifact):
         engine.hands.keep_input(plan.id, plan.text)
         return
     there = engine.hands.digest_of(plan.id, engine.forest.policy.root_type)
-    ours = {None, plan.digest, loop.artifact if loop is not None else None}
+    ours = {None, plan.digest, bound.digest if bound is not None else None}
     copy = f"{engine.forest.policy.artifacts_dir}/{plan.id}/{engine.forest.policy.root_type}.md"
     if there not in ours and not confirm(f"{copy} was edited too, and would be replaced"):
         hint = f"bring the two together, or let {plan.source} win with --yes"

@@ -59,13 +59,13 @@ def _because(words: str) -> Callable[[Mapping[str, Any]], str]:
     def phrase(data: Mapping[str, Any]) -> str:
         reason = data.get("reason") or ""
         head = words.format_map(_Gaps(data))
-        return f"{head}: {reason}" if reason else head
+        return f"{head}: {reason}" if reason not in ("", head) else head
 
     return phrase
 
 
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
-    "declared": "declared by its parent's artifact",
+    "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
     "entry_changed": "its entry changed; nothing has to run again",
     "input_changed": "its input changed: generation {generation} begins",

@@ -16,7 +16,10 @@ def read_duration(text: str) -> int:
     """Read a duration such as 90s, 1h30m or 250ms, in milliseconds."""
     from loopr.core.durations import read_spread
 
-    found = read_spread(text)
+    try:
+        found = read_spread(text)
+    except UserError as error:
+        raise UserError(f"{text!r} is not a duration of at most a year", hint="write 90s, 1h30m or 250ms") from error
     if found.low != found.high or found.tail:
         raise UserError(f"{text!r} is more than one duration", hint="write 90s, 1h30m or 250ms")
     return found.low
@@ -26,11 +29,13 @@ def read_instant(text: str, now: int) -> int:
     """Read an instant: RFC 3339, or a duration after (+) or before (-) now; in milliseconds UTC."""
     if text[:1] in ("+", "-"):
         sign = 1 if text[0] == "+" else -1
-        return now + sign * read_duration(text[1:])
+        return max(0, now + sign * read_duration(text[1:]))
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise UserError(f"{text!r} is not an instant", hint=_HINT) from None
+    if not 1970 < found.year < 9999:  # what lies beyond cannot be told in every time zone
+        raise UserError(f"{text!r} is out of range", hint="name a year from 1971 to 9998")
     if found.tzinfo is None:
         found = found.astimezone()
     since = found.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)

@@ -105,7 +105,10 @@ def _pointer(file: Path, key: str) -> Path:
     text = file.read_text(errors="surrogateescape").strip()
     if not text.startswith(key):
         raise SettingsError(f"{file} does not say where the repository is", hint="`git worktree repair` may mend it")
-    return (file.parent / text.removeprefix(key).strip()).resolve()
+    found = (file.parent / text.removeprefix(key).strip()).resolve()
+    if not found.is_dir():
+        raise SettingsError(f"{file} points to {found}, which is not there", hint="`git worktree repair` may mend it")
+    return found
 
 
 def _remembered(state: Path) -> Path | None:

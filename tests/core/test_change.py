@@ -17,7 +17,7 @@ from tests.core.stories import Story, go_on, settings, tell
 LANDING = "began p/a\nended p/a\njudged p/a"
 ENTRY = Entry("a", "A", "body", ("b",), ("src/**",), "./x", "claude", ("make", "test"), Budget(tokens=5), False)
 
-# --- identity ------------------------------------------------------------------------------------------------------------
+# --- identity --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,8 @@ def test_what_makes_other_work(other: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"needs": ()}, {"parallel": True}, {"parallel": None}, {"budget": Budget()}, {"children": (Entry("k", "K"),)}]
+    "other",
+    [{"needs": ()}, {"parallel": True}, {"parallel": None}, {"budget": Budget()}, {"children": (Entry("k", "K"),)}],
 )
 def test_what_does_not(other: dict[str, object]) -> None:
     """Needs, parallel, budget, place and nested children leave it the same work."""
@@ -49,7 +50,7 @@ def test_nested_children_have_a_digest_of_their_own() -> None:
     assert outline_digest(ENTRY) == ""
 
 
-# --- a changed outline -------------------------------------------------------------------------------------------------
+# --- a changed outline -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("change", ["a needs b; b", "b; a", "a serial; b", "a budget 5; b", "a; b # note", "a; b; c"])
@@ -101,7 +102,8 @@ def test_a_cancelled_loop_stays_cancelled_when_its_input_changes() -> None:
 
 def test_equal_output_touches_nothing_below() -> None:
     """When a parent runs again and hands over the same, nothing below it is touched: early cut-off."""
-    story = tell(f"plan p: a\nchoose p/a\n{LANDING}\nlanded p/a: x; y\nchoose p/a/x\nfinish p/a/x: k")
+    story = tell(f"plan p: a\nchoose p/a\n{LANDING}\nlanded p/a: x; y\nchoose p/a/x, p/a/y\nfinish p/a/x: k")
+    go_on(story, "choose p/a/x/k")
     below = {each.id: each for each in story.forest.tree.walk("p/a")}
     go_on(story, f"renew p/a\nchoose p/a\n{LANDING}\nlanded p/a: x; y # another file, the same outline")
     for loop_id in ("p/a/x", "p/a/y", "p/a/x/k"):
@@ -147,7 +149,7 @@ def test_the_old_artifact_of_a_parent_that_runs_again_is_no_news() -> None:
     """)
 
 
-# --- undeclared, and declared again ----------------------------------------------------------------------------------------
+# --- undeclared, and declared again ----------------------------------------------------------------------------------
 
 
 def test_what_is_no_longer_declared_leaves_with_its_subtree() -> None:
@@ -183,14 +185,22 @@ def test_finished_work_comes_back_complete() -> None:
 
 def test_other_work_of_the_same_name_comes_back_pending() -> None:
     """A loop that is declared again with another input is pending, as the next generation if it was ever leased."""
-    tell(f"plan p: a; b\nchoose p/a, p/b\n{LANDING}\nlanded p/a: x\nplan p: b\nplan p: a body new; b\np/a has status pending generation 2")
+    tell(
+        f"plan p: a; b\nchoose p/a, p/b\n{LANDING}\nlanded p/a: x\nplan p: b\nplan p: a body new; b\n"
+        "p/a has status pending generation 2"
+    )
     tell("plan p: a; b\nplan p: b\nplan p: a body new; b\np/a has status pending generation 1")
 
 
 def test_a_declared_loop_that_comes_back_with_other_children_is_settled_again() -> None:
     """A loop that completed by declaration is not complete any more if it comes back with other nested children."""
-    tell("plan p: a (k); b\nsettle\nplan p: b\nplan p: a (k; l); b\np/a is pending\nsettle\np/a/l is pending\np/a/k is pending")
-    story = tell("plan p: a (k); b\nsettle\nplan p: a (k; l); b\nplan p: b\nplan p: a (k; l); b # again\np/a is pending")
+    tell(
+        "plan p: a (k); b\nsettle\nplan p: b\nplan p: a (k; l); b\np/a is pending\nsettle\n"
+        "p/a/l is pending\np/a/k is pending"
+    )
+    story = tell(
+        "plan p: a (k); b\nsettle\nplan p: a (k; l); b\nplan p: b\nplan p: a (k; l); b # again\np/a is pending"
+    )
     go_on(story, "settle\np/a is complete\np/a/l is pending")
 
 
@@ -208,7 +218,7 @@ def test_a_renamed_entry_is_another_loop() -> None:
     tell("plan p: tokens\nplan p: token-storage\np/tokens is invalidated\np/token-storage is pending")
 
 
-# --- landing is never interrupted --------------------------------------------------------------------------------------------
+# --- landing is never interrupted ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -258,7 +268,10 @@ def test_what_arrived_counts_also_if_the_landing_failed(change: str, after: str)
 def test_a_child_that_lands_while_its_parent_leaves_and_comes_back() -> None:
     """A child that was landing when its parent left the tree is there again when the parent is, whenever that is."""
     begin = "plan p: a (k); b\nsettle\nchoose p/a/k, p/b\nbegan p/a/k\nended p/a/k\njudged p/a/k\nplan p: b\nwait 1s"
-    tell(f"{begin}\np/a/k is landing\nlanded p/a/k: x\np/a/k is invalidated\nwait 1s\nplan p: a (k); b # again\np/a/k is complete")
+    tell(
+        f"{begin}\np/a/k is landing\nlanded p/a/k: x\np/a/k is invalidated\nwait 1s\n"
+        "plan p: a (k); b # again\np/a/k is complete"
+    )
     tell(f"{begin}\nplan p: a (k); b # again\np/a/k is landing\nlanded p/a/k: x\np/a is complete\np/a/k is complete")
 
 
@@ -277,7 +290,7 @@ def test_a_file_that_arrives_while_landing_waits() -> None:
     """)
 
 
-# --- a person's file ---------------------------------------------------------------------------------------------------------
+# --- a person's file -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -345,8 +358,10 @@ def test_a_leaf_is_completed_by_its_file() -> None:
 
 
 def test_a_malformed_file_leaves_the_tree_as_it_was() -> None:
-    """A file that cannot be read, or that declares nothing where its type needs children, is reported and refused whole."""
-    story = tell("plan p: a\nmalformed p/a: specs/p/a/spec.md:3:1 no colon\np/a is pending\ndrop p/a: # nothing\np/a is pending")
+    """A file that cannot be read, or declares nothing where its type needs children, is reported and refused whole."""
+    story = tell(
+        "plan p: a\nmalformed p/a: specs/p/a/spec.md:3:1 no colon\np/a is pending\ndrop p/a: # nothing\np/a is pending"
+    )
     assert "a spec must declare its phase children" in story.forest.shared.problems["specs/p/a"]
     go_on(story, "drop p/a: x\np/a is complete")
     assert story.forest.shared.problems == {}
@@ -370,6 +385,8 @@ def test_a_plan_holds_only_so_many_loops() -> None:
     story = tell("plan p: a\ndrop p/a: x; y; z\np/a is pending", settings(loops_per_plan=4))
     assert "plan p would hold 5 loops, its limit is 4" in story.forest.shared.problems["specs/p/a"]
     go_on(story, "drop p/a: x; y\np/a is complete")
+    go_on(story, "drop p/a: v; w # two others instead\np/a/w is pending\ndrop p/a: v; w; x\np/a/w is pending")
+    assert story["p/a/x"].status == "invalidated"
 
 
 def test_a_handed_over_outline_that_cannot_count_is_reported() -> None:
@@ -395,7 +412,7 @@ def test_a_missing_file_closes_a_gate_and_does_nothing_else() -> None:
     """)
 
 
-# --- plans --------------------------------------------------------------------------------------------------------------------
+# --- plans -----------------------------------------------------------------------------------------------------------
 
 
 def test_starting_a_plan_twice_does_nothing_the_second_time() -> None:
@@ -406,9 +423,11 @@ def test_starting_a_plan_twice_does_nothing_the_second_time() -> None:
 
 def test_a_plan_that_declares_nothing_waits_for_its_command() -> None:
     """A file without an outline is the plan's input: the plan is pending, and another text makes it begin anew."""
-    story = tell("ask p: # do it\np is pending\nchoose p\nbegan p\nask p: # do it better\np has status pending generation 2")
+    story = tell(
+        "ask p: # do it\np is pending\nchoose p\nbegan p\nask p: # do it better\np has status pending generation 2"
+    )
     assert story["p"].ending is not None
-    story = tell("ask p: # do it\nwhy p: manual waits for a person to write specs/p/plan.md", settings(commands=""))
+    story = tell("ask p: # do it\nwhy p: manual specs/p/plan.md", settings(commands=""))
     go_on(story, "drop p: a\np is complete\np/a is pending")
 
 
@@ -431,7 +450,7 @@ def test_a_plan_file_changes_its_title_and_budget_at_once() -> None:
     assert story["p/a"].generation == 1
 
 
-# --- by declaration ---------------------------------------------------------------------------------------------------------
+# --- by declaration --------------------------------------------------------------------------------------------------
 
 
 def test_declared_loops_complete_level_by_level() -> None:
@@ -444,7 +463,7 @@ def test_declared_loops_complete_level_by_level() -> None:
 
 
 def test_a_phase_without_a_command_gets_its_one_code() -> None:
-    """A loop without a command whose children are implied completes by declaration, with one leaf of its type's name."""
+    """A loop without a command whose children are implied completes by declaration, with one leaf, called `code`."""
     tell("plan p: a (b)\nsettle\np/a/b is complete\np/a/b/code is pending", settings(commands="code"))
 
 
@@ -461,7 +480,7 @@ def test_a_type_with_a_judge_is_not_passed_over(judge: str) -> None:
 
 def test_one_that_declares_nothing_waits_for_a_person() -> None:
     """A spec without a command and without declared phases waits for a person."""
-    tell("plan p: a\nsettle\nwhy p/a: manual waits for a person to write specs/p/a/spec.md", settings(commands="code"))
+    tell("plan p: a\nsettle\nwhy p/a: manual specs/p/a/spec.md", settings(commands="code"))
 
 
 def test_declaration_waits_for_holds_parent_and_needs() -> None:
@@ -474,9 +493,13 @@ def test_declaration_waits_for_holds_parent_and_needs() -> None:
 
 def test_other_nested_children_settle_again() -> None:
     """When only the children nested in an entry change, the loop writes its artifact again; its work is not redone."""
-    story = tell("plan p: a (k; l)\nsettle\nchoose p/a/k, p/a/l\nplan p: a (k body new; m)\np/a has status pending generation 1")
+    story = tell(
+        "plan p: a (k; l)\nsettle\nchoose p/a/k, p/a/l\nplan p: a (k body new; m)\np/a has status pending generation 1"
+    )
     assert [each for each in owed(story.forest) if isinstance(each, WriteDeclared)] == [WriteDeclared("p/a", 0)]
-    go_on(story, "settle\np/a is complete\np/a/k has status pending generation 2\np/a/l is invalidated\np/a/m is pending")
+    go_on(
+        story, "settle\np/a is complete\np/a/k has status pending generation 2\np/a/l is invalidated\np/a/m is pending"
+    )
     story.verify()
 
 
@@ -485,7 +508,7 @@ def test_an_entry_that_declares_no_children_any_more_is_asked_again() -> None:
     tell("plan p: a (k)\nsettle\nplan p: a\np/a is pending\nchoose p/a")
 
 
-# --- projects -----------------------------------------------------------------------------------------------------------------
+# --- projects --------------------------------------------------------------------------------------------------------
 
 
 def test_everything_below_a_plan_is_paid_by_its_project() -> None:

@@ -235,7 +235,9 @@ def test_a_conflict_in_the_last_iteration_fails() -> None:
 
 def test_a_second_no_while_landing_is_a_refusal() -> None:
     """If the judge says no to the merged tree, the next iteration begins."""
-    tell(f"plan p: a\nchoose p/a\n{LANDING}\nlanded p/a: refused red after the merge\np/a has status pending iteration 2")
+    tell(
+        f"plan p: a\nchoose p/a\n{LANDING}\nlanded p/a: refused red after the merge\np/a has status pending iteration 2"
+    )
 
 
 def test_delays_grow_with_failures_in_a_row() -> None:

@@ -128,7 +128,7 @@ def test_a_completion_counts_for_one_window() -> None:
 
 
 def test_an_idle_project_does_not_flatten_the_others() -> None:
-    """What a big project without a runnable loop has used and weighs does not enter the ratios of those that compete."""
+    """What a big project without a runnable loop used and weighs does not enter the ratios of those that compete."""
     story = Story(settings(projects=weights(big=1000, a=3, b=1), max_loops=1))
     used(story, "big", 1_000_000)
     used(story, "a", 1000)

@@ -51,7 +51,12 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "lost q/x",
         {"projects": {"default": ProjectPolicy(max_concurrent=1)}},
     ),
-    "type": ("plan q: x\ndispatch q/x\nchoose q/x", "1 of 1 spec loops are at work", "lost q/x", {"per_type": {"spec": 1}}),
+    "type": (
+        "plan q: x\ndispatch q/x\nchoose q/x",
+        "1 of 1 spec loops are at work",
+        "lost q/x",
+        {"per_type": {"spec": 1}},
+    ),
     "capacity": ("plan q: x\ndispatch q/x\nchoose q/x", "all 1 slots are taken", "lost q/x", {"max_loops": 1}),
     "host": ("host sick: the disk is full", "the disk is full", "host fine", {}),
     "drain": ("engine drains", "the engine is stopping: `loopr run` goes on", "engine begins", {}),
@@ -113,6 +118,7 @@ def test_the_gates_are_told_in_their_order() -> None:
         ("cancel p/a", "`loopr retry p/a` brings it back"),
         ("plan p: b", "no longer declared"),
         ("drop p/a: x; y", "it is complete; 2 of 2 below it are not"),
+        ("drop p/a: x; y\ndrop p/a/x: k", "it is complete; 2 of 3 below it are not"),
     ],
 )
 def test_every_state_says_what_it_waits_for(story: str, words: str) -> None:

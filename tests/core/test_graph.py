@@ -22,7 +22,7 @@ Needs = dict[str, tuple[str, ...]]
 Point = tuple[str, str]
 
 
-# --- what the tests are made of ---------------------------------------------------------------------------------------
+# --- what the tests are made of --------------------------------------------------------------------------------------
 
 
 def loop(loop_id: str, *needs: str, status: Status = Status.PENDING, title: str = "", place: int = 0) -> Loop:
@@ -136,7 +136,7 @@ def timed(draw: st.DrawFn) -> tuple[Needs, dict[str, int]]:
     return needs, draw(st.dictionaries(st.sampled_from(sorted(needs)), st.integers(0, 4)))
 
 
-# --- cycles -----------------------------------------------------------------------------------------------------------
+# --- cycles ----------------------------------------------------------------------------------------------------------
 
 
 @given(changes())
@@ -254,7 +254,7 @@ def test_a_circle_of_a_thousand_is_one_readable_line() -> None:
     assert len(line) < 300
 
 
-# --- who waits for whom -----------------------------------------------------------------------------------------------
+# --- who waits for whom ----------------------------------------------------------------------------------------------
 
 
 @given(forests(), forests())
@@ -307,7 +307,7 @@ def test_the_hierarchy_tells_parts_from_needs() -> None:
     assert nx.is_directed_acyclic_graph(dag)
 
 
-# --- what a completion sets free --------------------------------------------------------------------------------------
+# --- what a completion sets free -------------------------------------------------------------------------------------
 
 
 def free(tree: Tree) -> set[str]:
@@ -363,7 +363,7 @@ def test_who_left_the_tree_is_in_nobodys_way() -> None:
     assert graph.ancestors(tree, "p/b") == ["p"]
 
 
-# --- the longest chain ------------------------------------------------------------------------------------------------
+# --- the longest chain -----------------------------------------------------------------------------------------------
 
 
 def chains(needs: Needs, ms: Mapping[str, int]) -> dict[str, set[tuple[int, tuple[str, ...]]]]:
@@ -413,7 +413,7 @@ def test_an_empty_workspace_has_no_path() -> None:
     assert graph.levels(Tree()) == []
 
 
-# --- export and import ------------------------------------------------------------------------------------------------
+# --- export and import -----------------------------------------------------------------------------------------------
 
 
 def test_a_drawing_has_a_line_for_each_loop_and_edge() -> None:

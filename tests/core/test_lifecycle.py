@@ -23,8 +23,8 @@ LIVE = {S.LEASED, S.RUNNING, S.CHECKING}
 EVERY = set(Status)
 LOOP_EVENTS = [cls for cls in EVENTS.values() if issubclass(cls, e.LoopEvent)]
 
-# semantics.md section 1, written down a second time; None: the status stays. Beyond the lines of its table: a judge has
-# the classes of section 5 too (config, blocked and budget while checking or landing, infra while landing), a change that
+# The table of the specification, written down a second time; None: the status stays. Beyond its lines: a judge meets
+# the classes of trouble too (config, blocked and budget while checking or landing, infra while landing), a change that
 # does not merge may be found while checking, and what starts may be limited or set aside before it runs.
 EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.Declared: (set(), {S.PENDING}),
@@ -140,7 +140,7 @@ def variants(cls: type[e.LoopEvent], loop: Loop | None) -> Iterator[e.LoopEvent]
             yield cls(**values | {"expires_at": 99})
         return
     for status in Status:
-        yield cls(**values, to=status)
+        yield cls(**values | {"to": status})
 
 
 CASES = [(cls, status) for cls in LOOP_EVENTS for status in Status]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -49,7 +50,7 @@ def test_the_worked_examples_come_in_their_order() -> None:
     """A round grants the three loops of the worked examples in the order 135, 130, 111."""
     story = Story()
     go_on(story, "plan p: a (b)\nplan q: a (b (c))\nplan r: a (b (c))\nsettle")
-    change = {
+    change: dict[str, dict[str, Any]] = {
         "q/a/b/c": {"created": story.now - 5 * MINUTE},
         "p/a/b": {"created": story.now - 30 * MINUTE},
         "r/a/b/c": {"created": story.now - MINUTE, "iteration": 5},
@@ -73,7 +74,9 @@ def granted(forest: Forest, now: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("minutes", "boost"), [(0, 0), (0.999, 0), (1, 1), (49.99, 49), (50, 50), (51, 50), (9999, 50)])
+@pytest.mark.parametrize(
+    ("minutes", "boost"), [(0, 0), (0.999, 0), (1, 1), (49.99, 49), (50, 50), (51, 50), (9999, 50)]
+)
 def test_age_counts_whole_minutes_up_to_its_cap(minutes: float, boost: int) -> None:
     """Age is worth a point for each whole minute, and no more than the cap."""
     assert score(Policy(), loop("spec", 1), START + int(minutes * MINUTE)).age == boost
@@ -254,7 +257,7 @@ def test_a_batch_cuts_a_round_short() -> None:
     assert exact.choose() == ["p/c"]
 
 
-# --- the incremental order is the sorted one -----------------------------------------------------------------------------
+# --- the incremental order is the sorted one -------------------------------------------------------------------------
 
 
 def full_score(policy: Policy, each: Loop, now: int) -> int:

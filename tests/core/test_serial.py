@@ -84,7 +84,7 @@ def test_the_lock_is_kept_through(state: str) -> None:
     ],
 )
 def test_the_lock_is_given_up_on(state: str) -> None:
-    """The lock is given up on complete, failed, parked, cancelled, invalidated, and a hold of its own while it waits."""
+    """The lock is given up on complete, failed, parked, cancelled, invalidated, and a hold of its own."""
     story = tell(f"plan p: serial: a; b\nchoose p/a\n{state}", settings(types={"spec": {"approve": True}}))
     assert story.gates("p/b") == {}
     assert "p/b" in story.choose()

@@ -62,7 +62,7 @@ def outcomes(played: Played, loop_id: str) -> list[str]:
     return [run.outcome for run in played.runs if run.id == loop_id]
 
 
-# --- small trees by hand ----------------------------------------------------------------------------------------------
+# --- small trees by hand ---------------------------------------------------------------------------------------------
 
 
 def test_four_equal_leaves_on_two_slots_take_two_rounds() -> None:
@@ -172,7 +172,7 @@ def test_launches_keep_the_pace_of_the_settings() -> None:
     assert [run.start for run in cut.runs] == [0, 20_000, 40_000]
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- what goes wrong -------------------------------------------------------------------------------------------------
 
 
 def test_a_loop_that_is_always_refused_fails_at_its_maximum() -> None:
@@ -245,7 +245,7 @@ def test_a_simulation_that_never_ends_is_cut_short() -> None:
     assert played.unfinished[0].id == "p/a"
 
 
-# --- the same again ---------------------------------------------------------------------------------------------------
+# --- the same again --------------------------------------------------------------------------------------------------
 
 ROUGH: dict[str, Any] = {
     "attempt": Spread(30_000, 90_000),
@@ -290,7 +290,7 @@ def test_ceilings_hold_at_every_instant(seed: int) -> None:
     assert len(set(attempts)) == len(attempts)
 
 
-# --- a workspace that is under way ------------------------------------------------------------------------------------
+# --- a workspace that is under way -----------------------------------------------------------------------------------
 
 
 def under_way() -> Forest:
@@ -440,7 +440,7 @@ def test_durations_of_loops_that_never_ran_are_named() -> None:
     assert played.unused == ("p/aa",)
 
 
-# --- fairness and starvation ------------------------------------------------------------------------------------------
+# --- fairness and starvation -----------------------------------------------------------------------------------------
 
 
 def _shares(first: int, second: int, rounds: int, **more: Any) -> list[Run]:

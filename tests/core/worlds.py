@@ -57,9 +57,7 @@ def policies(draw: st.DrawFn) -> Policy:
         for name in ("spec", "phase", "code")
     }
     commands = draw(st.sampled_from(["plan spec phase code", "spec phase code", "spec code", "plan spec code"]))
-    projects = {
-        plan: ProjectPolicy(Fraction(draw(SMALL)), draw(st.none() | st.integers(1, 3))) for plan in PLANS[:2]
-    }
+    projects = {plan: ProjectPolicy(Fraction(draw(SMALL)), draw(st.none() | st.integers(1, 3))) for plan in PLANS[:2]}
     return settings(
         commands,
         types,
@@ -102,7 +100,7 @@ def _work(story: Story, number: int) -> None:
     """Let something come of one effect that is owed."""
     due = [each for each in owed(story.forest) if isinstance(each, StartAttempt | Judge | Land | StopAttempt)]
     running = [each for each in story.forest.loops.values() if each.status is Status.RUNNING]
-    targets = [(each.loop, each.attempt, type(each)) for each in due]
+    targets: list[tuple[str, int, type]] = [(each.loop, each.attempt, type(each)) for each in due]
     targets += [(each.id, each.attempt, o.AttemptEnded) for each in running]
     if not targets:
         return

@@ -51,6 +51,7 @@ class Author:
         self.chance = Random(seed * 7919 + 1)
         self.ladder = self.chance.choice(LADDERS)
         self.priced = priced
+        self.commands = self.chance.choice((0.95, 0.95, 0.5))
         self._versions = 0
 
     # --- settings ---------------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ class Author:
             types[name] = TypePolicy(
                 name,
                 child,
-                has_command=draw.random() < 0.88,
+                has_command=draw.random() < self.commands,
                 judged=draw.random() < 0.3,
                 reviewed=draw.random() < 0.1,
                 approve=draw.random() < 0.2,
@@ -127,6 +128,8 @@ class Author:
         """Change one or two things, ceilings above all, down as well as up."""
         new, draw = self.policy(), self.chance
         keys = ("max_loops", "max_api_calls", "per_type", "batch_size", "lanes", "projects", "budget", "types", "retry")
+        if not self.priced:  # a journal on disk gives back the charges of the window that was in force
+            new = replace(new, window_ms=old.window_ms)
         chosen = draw.sample((*keys, "starvation_ms", "ramp", "window_ms", "priority", "lease_ttl_ms"), draw.choice((1, 2)))
         return replace(old, **{key: getattr(new, key) for key in chosen})
 

@@ -355,12 +355,13 @@ def _undeclared_differently(world: World, loop: Loop) -> Iterator[str]:
 
 
 def all_done(world: World) -> None:
-    """After everything was mended, all is done, but for what needs something that nobody declares."""
+    """After everything was mended all is done, but for what has used up its own budget, and what waits for others."""
     forest = world.shadow
     now = max(world.wall, forest.at)
     for loop in forest.loops.values():
-        if loop.status in (Status.COMPLETE, Status.INVALIDATED):
+        spent = loop.status is Status.PARKED and not loop.budget.unlimited
+        if loop.status in (Status.COMPLETE, Status.INVALIDATED) or spent:
             continue
         gates = gates_of(forest, loop, now)
-        waits = [each for each in gates if each.gate in ("parent", "needs")]
-        require(bool(waits), lambda loop=loop, gates=gates: f"{loop.id} is not done although all was mended: {gates} {loop}")
+        waits = any(each.gate in ("parent", "needs") for each in gates)
+        require(waits, f"{loop.id} is not done although all was mended: {gates} {loop}")

@@ -17,6 +17,7 @@ from loopr.core.entries import Entry, decode_entry
 from loopr.core.events import Event
 from loopr.core.forest import Forest, Rows
 from loopr.core.ledger import Charge
+from loopr.engine import recall
 from loopr.errors import Moved, WorldError
 from loopr.world.journal import Change, Draft, Journal, Spent
 
@@ -140,7 +141,7 @@ class DiskJournal:
         for event in events:
             name, version, text = encode(event)
             drafts.append(Draft(at, name, version, subject(event), "sim", text))
-        spent = [_spent(charge, after + 1 + place) for place, charge in rows.charges]
+        spent = [Spent(after + 1 + place, *charge) for place, charge in rows.charges]
         last = self._journal.append(drafts, [Change(*each) for each in rows.changes], spent, after=after)
         told = list(self.since(after))
         for listener in self.listeners:
@@ -154,12 +155,7 @@ class DiskJournal:
 
     def load(self) -> tuple[Forest, int]:
         """Build a forest from the rows, as a start does."""
-        with self._journal.snapshot() as seq:
-            loops = [body for _, body in self._journal.rows("loops")]
-            records = dict(self._journal.rows("records"))
-            at = next((told.at for told in self.since(seq - 1)), 0) if seq else 0
-            charges = [_charge(each) for each in self._journal.spent_since(0)]
-            return Forest.from_rows(loops, records, charges, at), seq
+        return recall(self._journal)
 
     def rows(self) -> dict[tuple[str, str], str]:
         """Return every row but the entries."""
@@ -169,6 +165,10 @@ class DiskJournal:
         """Return the entry of a loop."""
         body = self._journal.row("entries", loop_id)
         return decode_entry(json.loads(body)) if body else None
+
+    def integrity(self) -> list[str]:
+        """Return what is wrong with the file."""
+        return self._journal.integrity()
 
     def close(self) -> None:
         """Close the file."""
@@ -181,17 +181,3 @@ def _may_append(journal: MemoryJournal | DiskJournal, after: int) -> None:
         raise WorldError("the disk is full", hint="free some space")
     if journal.last_seq() != after:
         raise Moved(f"the journal is at {journal.last_seq()}, not at {after}")
-
-
-def _spent(charge: Charge, seq: int) -> Spent:
-    """Write a charge as the line of the event that ended the attempt."""
-    values = charge._asdict()
-    del values["usd"]
-    return Spent(seq=seq, **values)
-
-
-def _charge(spent: Spent) -> Charge:
-    """Read a charge back; the worlds on disk have no prices, so money is what was reported."""
-    values = spent._asdict()
-    del values["seq"]
-    return Charge(usd=spent.micro_usd or 0, **values)

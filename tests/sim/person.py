@@ -13,6 +13,8 @@ from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.choose import take
 from loopr.core.entries import Artifact
+from loopr.core.intake import interpret, plan_declares
+from loopr.core.entries import Artifact
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.policy import NO_BUDGET
 from loopr.errors import StaleLease
@@ -64,17 +66,10 @@ def _offer(world: World, plan: str, artifact: Artifact) -> bool:
     source = world.chance.choice(("./here.md", "./there.md"))
     offered = o.PlanOffered(plan, artifact, digest_of(artifact), source, "main", "c0")
     world.offered[plan] = artifact
-    if artifact.declares:
+    if plan_declares(world.shadow, artifact):
         world.write(plan, artifact)
     world.contents[digest_of(artifact)] = artifact
-    return world.request(f"start {plan}", lambda forest, now: _interpret(forest, offered, now))  # type: ignore[arg-type,return-value]
-
-
-def _interpret(forest: object, seen: o.Observation, now: int) -> object:
-    """Let a verb interpret what it saw itself."""
-    from loopr.core.intake import interpret
-
-    return interpret(forest, seen, now)  # type: ignore[arg-type]
+    return world.request(f"start {plan}", lambda forest, now: interpret(forest, offered, now))  # type: ignore[arg-type,return-value]
 
 
 def edit(world: World) -> bool:
@@ -160,7 +155,8 @@ def change_settings(world: World) -> bool:
 def _scope(world: World) -> str | None:
     """Pick what to pause: a loop, a project or everything."""
     loop = _some(world)
-    return world.chance.choice([loop.id if loop else None, loop.id if loop else None, "project:other", "workspace"])
+    some = [loop.id if loop else None] * 4
+    return world.chance.choice([*some, "project:other", "workspace"])
 
 
 def pause(world: World) -> bool:
@@ -314,37 +310,42 @@ def fall_silent(world: World) -> bool:
 
 PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "start": (3, start),
-    "edit": (10, edit),
+    "edit": (8, edit),
     "undo": (4, undo),
     "drop": (6, drop),
     "garble": (1, garble),
-    "delete": (2, delete),
-    "change settings": (5, change_settings),
-    "pause": (4, pause),
-    "resume": (5, resume),
+    "delete": (1, delete),
+    "change settings": (4, change_settings),
+    "pause": (3, pause),
+    "resume": (8, resume),
     "clear": (1, clear),
     "dispatch": (2, dispatch),
     "convoy": (1, convoy),
     "reset lane": (2, reset_lane),
     "stop engine": (1, stop_engine),
     "start engine": (3, start_engine),
-    "cancel": (3, _on_loop("cancel", lambda f, i, n: wishes.cancel(f, i, "ann"), *(set(S) - {S.CANCELLED, S.INVALIDATED}))),
+    "cancel": (2, _on_loop("cancel", lambda f, i, n: wishes.cancel(f, i, "ann"), *(set(S) - {S.CANCELLED, S.INVALIDATED}))),
     "retry": (4, _on_loop("retry", lambda f, i, n: wishes.retry(f, i, "ann", n), S.PARKED, S.FAILED, S.CANCELLED)),
     "retry --fresh": (3, _on_loop("renew", lambda f, i, n: wishes.renew(f, i, "ann"), S.COMPLETE, S.PARKED, S.FAILED)),
     "reset": (4, _on_loop("reset", lambda f, i, n: wishes.unpark(f, i, "ann"), S.PARKED)),
-    "approve": (6, _on_loop("approve", lambda f, i, n: wishes.approve(f, i), S.AWAITING)),
-    "reject": (1, _on_loop("reject", lambda f, i, n: wishes.reject(f, i, "no"), S.AWAITING)),
-    "iterate": (2, _on_loop("iterate", lambda f, i, n: wishes.iterate(f, i, "again"), S.AWAITING)),
-    "forget": (1, _on_loop("forget", lambda f, i, n: wishes.forget(f, i), S.INVALIDATED)),
-    "lease take": (4, lease_take),
-    "lease renew": (2, lease_renew),
-    "lease complete": (3, lease_complete),
-    "lease release": (1, lease_release),
-    "lease fail": (2, lease_fail),
-    "lease reclaim": (1, lease_reclaim),
-    "fall silent": (1, fall_silent),
+    "approve": (9, _on_loop("approve", lambda f, i, n: wishes.approve(f, i), S.AWAITING)),
+    "reject": (3, _on_loop("reject", lambda f, i, n: wishes.reject(f, i, "no"), S.AWAITING)),
+    "iterate": (4, _on_loop("iterate", lambda f, i, n: wishes.iterate(f, i, "again"), S.AWAITING)),
+    "forget": (2, _on_loop("forget", lambda f, i, n: wishes.forget(f, i), S.INVALIDATED)),
+    "lease take": (8, lease_take),
 }
 """How often each act comes, and the act."""
+
+WORKER: Mapping[str, tuple[int, Callable[[World], bool]]] = {
+    "lease take": (2, lease_take),
+    "lease renew": (6, lease_renew),
+    "lease complete": (9, lease_complete),
+    "lease release": (2, lease_release),
+    "lease fail": (5, lease_fail),
+    "lease reclaim": (3, lease_reclaim),
+    "fall silent": (2, fall_silent),
+}
+"""The same for a pull worker that holds leases."""
 
 
 def tidy_up(world: World) -> None:

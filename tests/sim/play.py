@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from random import Random
 
 from loopr.core.model import Status
 from tests.sim import invariants
 from tests.sim.faults import THROWN
 from tests.sim.journals import Remembers
-from tests.sim.person import PERSON, start, tidy_up, write_what_is_manual
+from tests.sim.person import PERSON, WORKER, start, tidy_up, write_what_is_manual
 from tests.sim.world import World
 
 STEPS = 60
@@ -38,24 +37,24 @@ def step(world: World) -> None:
     """Let one thing happen."""
     roll = world.chance.random()
     if roll < 0.6:
-        world.go()
+        world.go(world.chance.choice((2_000, 15_000, 60_000)))
     elif roll < 0.88:
-        draw(world, PERSON)
+        works = bool(world.leases) and world.chance.random() < 0.5
+        draw(world, WORKER if works else PERSON, "act")
     else:
-        name = draw(world, THROWN)
-        world.met(f"fault: {name}")
+        draw(world, THROWN, "fault")
     invariants.after_a_step(world)
 
 
-def draw(world: World, table: Table) -> str:
-    """Let one entry of a table happen."""
-    chance: Random = world.chance
+def draw(world: World, table: Table, kind: str) -> None:
+    """Let one entry of a table happen; one that finds nothing to do gives way to another."""
     names = list(table)
-    name = chance.choices(names, [table[each][0] for each in names])[0]
-    world.tell(f"- {name}")
-    if table[name][1](world):
-        world.met(f"act: {name}")
-    return name
+    weights = [table[each][0] for each in names]
+    for name in world.chance.choices(names, weights, k=4):
+        world.tell(f"- {name}")
+        if table[name][1](world):
+            world.met(f"{kind}: {name}")
+            return
 
 
 def come_to_rest(world: World, *, tidy: bool) -> None:

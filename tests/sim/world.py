@@ -317,7 +317,6 @@ class World:
                 desk.reload()
                 invariants.require(not events, f"{name} was refused ({refusal}) after {events}")
                 self.tell(f"{name}: refused, {refusal}")
-                self.met(f"refused: {name}")
                 return False
             if self.faulty and self.engine is not None and self.chance.random() < 0.1:
                 self.run_engine()
@@ -325,8 +324,7 @@ class World:
             try:
                 if events:
                     desk.remember(events, now)
-                self.met(f"wish: {name}")
-                return True
+                return bool(events)
             except Moved:
                 self.met("fault: a verb lost a race and decided again")
             except WorldError:
@@ -351,7 +349,7 @@ class World:
     def _tell(self, told: list[Told]) -> None:
         """Let the rules and the hands know what was appended."""
         for each in told:
-            self.tell(f"  {each.seq} {each.event}")
+            self.tell(f"  {each.seq} {each.event}"[:300])
         self.watch.told(told)
         for each in told:
             self.met(f"event: {type(each.event).__name__}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple
 
 from loopr.ui.cli import main
 
+ROOT = Path(__file__).resolve().parents[2]
 PLAN = """\
 ---
 id: auth
@@ -45,6 +48,17 @@ def loopr(*arguments: str | Path) -> Answer:
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         code = main([str(each) for each in arguments])
     return Answer(code, out.getvalue(), err.getvalue())
+
+
+def program(folder: Path | bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run this tree's program as a process of its own, whatever is installed."""
+    command = [sys.executable, "-m", "loopr", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, check=False, env=this_tree())
+
+
+def this_tree() -> dict[str, str]:
+    """Return an environment in which Python finds this tree first."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 def git(folder: Path, *arguments: str) -> str:

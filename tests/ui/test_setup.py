@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from loopr.world.founding import starter
-from tests.ui.calls import PLAN, everything, git, loopr, repository
+from tests.ui.calls import PLAN, everything, git, loopr, program, repository, this_tree
 
 
 def excluded(repo: Path) -> list[str]:
@@ -22,7 +22,7 @@ def excluded(repo: Path) -> list[str]:
 
 
 def test_init_makes_a_workspace(tmp_path: Path) -> None:
-    """After init there are settings, both folders, two lines for git, and nothing that git would commit but settings."""
+    """After init there are settings, both folders, two lines for git, and nothing new to commit but settings."""
     repo = repository(tmp_path / "my repo ü")
     done = loopr("-C", repo, "init")
     assert done.code == 0
@@ -228,7 +228,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        env=this_tree() | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
     )
     repo.chmod(0o755)
     assert done.returncode == 78, done.stderr
@@ -290,7 +290,7 @@ def test_bash_completes(tmp_path: Path, words: list[str], found: list[str]) -> N
     )
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, env=os.environ | {"PATH": path}
+        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, env=this_tree() | {"PATH": path}
     )
     *completed, registered = done.stdout.split("\n")[:-1]
     assert [each for each in completed if each] == found
@@ -333,17 +333,17 @@ def test_the_program_sets_up_a_folder_with_any_name(tmp_path: Path) -> None:
     """As a process of its own init works in a folder whose name is no UTF-8, and prints one document."""
     folder = os.fsencode(tmp_path) + b"/caf\xe9 \xc3\xbc"
     os.mkdir(folder)  # noqa: PTH102 - a name in bytes
-    command = [sys.executable, "-m", "loopr", "init"]
-    done = subprocess.run([*command, "--json"], cwd=folder, capture_output=True, check=True)
+    done = program(folder, "init", "--json")
+    assert done.returncode == 0
     assert b'"made": ["loopr.yml"' in done.stdout
-    again = subprocess.run(command, cwd=folder, capture_output=True, check=True)
-    assert again.stdout == b"everything is there already\n"
+    assert program(folder, "init").stdout == b"everything is there already\n"
 
 
 def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     """A pipe that is closed early, as `head` does, ends the program quietly and without a failure."""
     command = [sys.executable, "-m", "loopr", "config", "schema"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, env=this_tree()) as process:
         assert process.stdout
         assert process.stderr
         process.stdout.close()

@@ -49,9 +49,8 @@ def _git() -> Finding:
     if version is None:
         return Finding("git", False, "there is no git on the PATH", hint)
     if version < GIT_NEEDED:
-        return Finding(
-            "git", False, f"{_dotted(version) or 'of no known version'}: it has no merge-tree that lands", hint
-        )
+        text = f"{_dotted(version) or 'of no known version'}, whose merge-tree cannot merge without a checkout"
+        return Finding("git", False, text, hint)
     return Finding("git", True, _dotted(version))
 
 

@@ -29,16 +29,18 @@ def _repository(workspace: Workspace, _: Settings) -> Iterator[Finding]:
     elif git_version() is None:
         yield Finding("repository", None, "cannot be asked without git")
     elif refusal := GitFacts(top, own_git_dir(top)).refusal():
-        said = [line.strip() for line in refusal.splitlines() if line.strip()]
-        owner = "dubious ownership" in refusal
-        hint = (
-            f"`git config --global --add safe.directory {shlex.quote(str(top))}`"
-            if owner
-            else "see what `git status` says there"
-        )
-        yield Finding("repository", False, f"git refuses to work in {top}: {said[0].removeprefix('fatal: ')}", hint)
+        yield _refused(top, refusal)
     else:
         yield Finding("repository", True, str(top))
+
+
+def _refused(top: Path, refusal: str) -> Finding:
+    """Say why git does not work here; for another owner it has a remedy of its own."""
+    if "dubious ownership" in refusal:
+        hint = f"`git config --global --add safe.directory {shlex.quote(str(top))}`, if you trust it"
+        return Finding("repository", False, f"git does not trust {top}, which has dubious ownership", hint)
+    words = " ".join(refusal.split()).removeprefix("fatal: ")
+    return Finding("repository", False, f"git refuses to work in {top}: {words}", "see what `git status` says there")
 
 
 def _asking(look: Callable[[Workspace, Settings, Path, GitFacts], Iterable[Finding]]) -> Look:

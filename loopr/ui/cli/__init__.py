@@ -104,22 +104,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(shown.format_message())
         return 0
     except click.ClickException as error:
-        return _say(given, "usage", error.format_message(), _usage_hint(error), 2)
+        return _say(given, "usage", [error.format_message()], _usage_hint(error), 2)
     except UserError as error:
-        several = "\n".join(map(str, error.problems))
-        hint = error.problems[0].hint if len(error.problems) == 1 else ""
-        words = several if len(error.problems) > 1 or error.problems[0].where else error.problems[0].message
-        return _say(given, error.code, words, "" if hint and hint in words else hint, error.exit_code)
+        return _say(given, error.code, *_problems(given, error), error.exit_code)
     except WorldError as error:
-        return _say(given, error.code, error.message, error.hint, error.exit_code)
+        return _say(given, error.code, [error.message], error.hint, error.exit_code)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_stdout()
         return 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _say(given, WorldError.code, f"{where}{error.strerror or error}", "", WorldError.exit_code)
-    except LooprError as error:
-        return _say(given, error.code, str(error), "this is a bug of loopr's: please report it", error.exit_code)
+        return _say(given, WorldError.code, [f"{where}{error.strerror or error}"], "", WorldError.exit_code)
+    except Exception as error:
+        return _say_bug(given, error)
+
+
+def _say_bug(given: Sequence[str], error: Exception) -> int:
+    """Tell of a bug of ours with all that helps to find it."""
+    import traceback
+
+    traceback.print_exc()
+    code = error.code if isinstance(error, LooprError) else LooprError.code
+    return _say(given, code, [f"{type(error).__name__}: {error}"], "this is a bug of loopr's: please report it", BUG)
 
 
 def _usage_hint(error: click.ClickException) -> str:
@@ -128,22 +134,42 @@ def _usage_hint(error: click.ClickException) -> str:
     return f"`{ctx.command_path} --help` explains it" if ctx is not None else ""
 
 
-def _say(given: Sequence[str], code: str, message: str, hint: str, exit_code: int) -> int:
+def _problems(given: Sequence[str], error: UserError) -> tuple[list[str], str]:
+    """Return what is wrong, a line for each problem, and apart from it what to do if there is only one."""
+    first, *more = error.problems
+    if more:
+        return [str(each) for each in error.problems], ""
+    if first.where and "--json" not in given:
+        return [str(first)], ""
+    return [f"{first.where} {first.message}".strip()], "" if first.hint in first.message else first.hint
+
+
+def _say(given: Sequence[str], code: str, lines: Sequence[str], hint: str, exit_code: int) -> int:
     """Tell what is wrong: as the one JSON document on stdout if that was asked for, else as words on stderr."""
     if "--json" in given:
-        error = {"code": code, "message": message, "hint": hint or None}
-        sys.stdout.write(json.dumps({"schema": 1, "error": error}) + "\n")
-    else:
-        from loopr.ui.render import plain
+        error = {"code": code, "message": "\n".join(lines), "hint": hint or None}
+        try:
+            sys.stdout.write(json.dumps({"schema": 1, "error": error}) + "\n")
+            sys.stdout.flush()
+            return exit_code
+        except OSError:
+            _close_stdout()
+    from loopr.ui.render import plain
 
-        sys.stderr.write(f"loopr: {plain(message, keep_lines=True)}\n")
-        if hint:
-            sys.stderr.write(f"  hint: {plain(hint)}\n")
+    sys.stderr.write("loopr: " + "".join(f"{plain(line)}\n" for line in lines))
+    if hint:
+        sys.stderr.write(f"  hint: {plain(hint)}\n")
     return exit_code
+
+
+def _close_stdout() -> None:
+    """Let nothing more be written to a reader that is gone, or to a disk that is full."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run() -> None:
     """Run the command line of this process."""
+    sys.stdout, sys.stderr = (each or open(os.devnull, "w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name or an arrow that the terminal cannot show is no error
             stream.reconfigure(errors="replace")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import repeat
 
 import click
 
@@ -22,6 +23,7 @@ from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.wiring import Scenery
 
 ROOM = 60
+NOTHING_YET = "nothing is planned here yet: `loopr start --no-run plan.md`"
 _ID = "the loop: an id, its last segments, or a prefix"
 
 
@@ -40,22 +42,19 @@ def tree_verb(frame: Frame, loop: str | None, everything: bool, depth: int | Non
         return
     tops = [top] if top else scene.tree.children(None)
     if not tops:
-        frame.note("nothing is planned here yet: `loopr start --no-run plan.md`")
+        frame.note(NOTHING_YET)
         return
     room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
     paint = render.Paint(frame.color)
     frame.lines(render.tree_lines(scene, fold(scene, tops, room, depth), now, frame.width, paint))
-    frame.lines(paint("warn", line) for line in _remarks(seen))
-    frame.lines([render.footer(views.counts(scene.tree.walk(top)))])
+    frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen))
+    frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
 
 
 def _remarks(seen: Scenery) -> list[str]:
     """List what a person should know beside the tree: lanes, holds, problems, the queue."""
     scene, now = seen.scene, seen.now
-    lines = render.lane_lines(views.lanes(scene), scene, now)
-    hold = scene.shared.holds.get("workspace")
-    if hold is not None:
-        lines.append(f"paused by {hold.by} since {say_clock(hold.at, now)}: `loopr resume --all`")
+    lines = render.lane_lines(views.lanes(scene), scene, now) + render.hold_lines(scene, now)
     problems = len(scene.shared.problems)
     if problems:
         lines.append(f"{problems} problem{'s' * (problems != 1)}: `loopr status` tells")
@@ -83,6 +82,8 @@ def ls_verb(
     """List loops, one a line: id, type, status, and what it waits for."""
     seen = frame.workspace.look(frame.at)
     scene, now = seen.scene, seen.now
+    _check_known("type", types, scene.policy.types)
+    _check_known("project", projects, {*scene.policy.projects, *(each.project for each in scene.loops.values())})
     every: Iterable[Loop] = scene.tree.walk(find_id(scene.loops, loop) if loop else None)
     if "invalidated" in wanted:
         every = [*every, *(scene.loops[each] for each in sorted(scene.tree.by_status[Status.INVALIDATED]))]
@@ -102,6 +103,15 @@ def ls_verb(
         gate = first_closed(scene, each, now) if each.status is Status.PENDING else None
         rows.append((each.id, each.type, render.state_word(each, gate), render.detail(scene, each, gate, now)))
     frame.lines(render.table(rows, frame.width))
+    if not rows:
+        frame.note("no loop is like that" if scene.loops else NOTHING_YET)
+
+
+def _check_known(what: str, given: tuple[str, ...], known: Iterable[str]) -> None:
+    """Refuse a word that can match no loop."""
+    for each in given:
+        if each not in set(known):
+            raise UserError(f"there is no {what} {each!r}", hint=f"known: {', '.join(sorted(known))}")
 
 
 @click.command("status")
@@ -121,19 +131,19 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     """Set the status in a few lines a person reads from the top."""
     engine, capacity, queue = body["engine"], body["capacity"], body["queue"]
     running = f"running, pid {engine['pid']} on {engine['host']}" if engine["running"] else "not running"
-    slots = f"{capacity['occupied']} of {capacity['max_loops']}" if capacity["free"] is not None else "no ceiling"
+    ceiling = f" of {capacity['max_loops']} taken" if capacity["free"] is not None else " taken, no ceiling"
     by_type = ", ".join(f"{n} {name}" for name, n in queue["by_type"].items())
     pairs = [
         ("engine", running + (" (draining)" if engine["draining"] else "")),
-        ("loops", render.footer(body["counts"])),
-        ("slots", f"{slots} taken"),
+        *zip(("loops", *repeat("")), render.footer(body["counts"], frame.width - 8), strict=False),
+        ("slots", f"{capacity['occupied']}{ceiling}"),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
         ("host", seen.scene.shared.host[0]),
     ]
     lines = render.block(pairs)
     if len(body["projects"]) > 1:
         lines += ["", *render.table(*_project_table(body["projects"], frame.width))]
-    lines += render.lane_lines(body["lanes"], seen.scene, seen.now)
+    lines += render.lane_lines(body["lanes"], seen.scene, seen.now) + render.hold_lines(seen.scene, seen.now)
     if body["problems"]:
         lines += ["", "problems:"]
         for each in body["problems"]:
@@ -171,26 +181,35 @@ def show_verb(frame: Frame, loop: str) -> None:
         frame.document(body)
         return
     row = body["loop"]
-    gates = [f"{gate['gate']}: {gate['reason']}" for gate in row["gates"]]
+    waits = next((gate["reason"] for gate in row["gates"]), "") if found.status is not Status.COMPLETE else ""
     pairs = [
         ("id", row["id"]),
         ("title", row["title"]),
         ("type", f"{row['type']}, project {row['project']}"),
         ("status", row["status"] + (" and done" if row["done"] else "")),
-        ("waits for", gates[0] if gates and found.status is Status.PENDING else ""),
+        ("why", waits),
         ("needs", ", ".join(row["needs"])),
         ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
         ("used", _used(row["usage"])),
-        ("below", render.roll_up(scene, found) if row["below"]["total"] else ""),
+        ("subtree", render.roll_up(scene, found) if row["below"]["total"] else ""),
         ("input", row["input"] or ""),
         ("output", row["output"]),
         ("reason", row["reason"] or ""),
         ("created", say_clock(found.created, now)),
     ]
-    frame.lines(render.block(pairs))
+    frame.lines([*render.block(pairs), *_attempt_lines(body["attempts"], frame.width)])
     rows = [(each["id"], each["type"], each["status"], each["title"]) for each in body["children"]]
     if rows:
         frame.lines(["", *render.table(rows, frame.width)])
+
+
+def _attempt_lines(attempts: list[views.Row], width: int) -> list[str]:
+    """Set the attempts below each other, with what became of them."""
+    lines = ["", "attempts:"] if attempts else []
+    for each in attempts:
+        head = f"  {each['attempt']:>3}  {each['started_at']}  "
+        lines += render.wrap(head, render.plain(each["outcome"] or "has not ended"), width)
+    return lines
 
 
 def _used(usage: views.Row) -> str:
@@ -234,13 +253,11 @@ def _why_lines(frame: Frame, seen: Scenery, loop: Loop, body: views.Row) -> list
     lines = [f"{loop.id} ({loop.type}): {state}"]
     for gate in body["gates"]:
         until = f" (until {gate['until']})" if gate["until"] else ""
-        lines.append(f"  {gate['gate']:9} {render.plain(gate['reason'])}{until}")
+        lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)
     parts = f"base {score['base']} + age {score['age']} + depth {score['depth']} - retry {score['retry']}"
     lines += [f"score {score['total']} = {parts}", "story:"]
     for each in body["story"]:
-        lines.append(
-            render.fit(f"  {each['seq']:>5}  {each['at']}  {render.plain(each['text'])}", max(frame.width, 80))
-        )
+        lines += render.wrap(f"  {each['seq']:>5}  {each['at']}  ", render.plain(each["text"]), frame.width)
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from loopr.core.forest import Forest
 from loopr.core.played import Played
 from loopr.core.simulate import Options, simulate
 from loopr.engine import Engine
-from loopr.errors import PlanError, Problem
+from loopr.errors import NotFound, PlanError, Problem
 from loopr.ui import render, views
 from loopr.ui.chart import draw_svg, draw_text, human
 from loopr.ui.cli.frame import Frame, reading
@@ -59,7 +60,9 @@ def simulate_verb(frame: Frame, *, plan: str, file: str | None, svg: str | None,
 def _top(frame: Frame, engine: Engine, plan: str) -> str:
     """Return the loop to play: a known one of that name, or the plan in a file of that name, enqueued on paper."""
     path = frame.directory / plan
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - a name that is too long for a file is none
+        if path.suffix == ".md" and plan not in engine.forest.loops:
+            raise NotFound(f"there is no file {plan!r}", hint="name a plan file, or the id of a loop")
         return find_id(engine.forest.loops, plan)
     (found,) = read_plans(frame.workspace, [path])
     done = enqueue(engine, frame.workspace, found, lambda text: True)
@@ -89,8 +92,11 @@ def _file_of(frame: Frame, file: str | None) -> dict[str, Spread]:
         return {}
     try:
         text = (frame.directory / file).read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise NotFound("there is no such file", where=file, hint="lines `id,90s`, in UTF-8") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"cannot be read: {error}", where=file, hint="lines `id,90s`, in UTF-8") from error
+        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise PlanError(f"cannot be read: {said}", where=file, hint="lines `id,90s`, in UTF-8") from error
     return read_durations(text, file)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 import click
 
@@ -11,6 +12,8 @@ from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.folding import fold
 from loopr.ui.requests import Enqueued, enqueue, read_plans
+
+MOST_PROBLEMS = 10
 
 
 @click.command("start")
@@ -26,8 +29,13 @@ def start_verb(frame: Frame, plans: tuple[str, ...], dry_run: bool, no_run: bool
         raise UserError("this version enqueues and explains plans; it does not run commands yet", hint=hint)
     workspace = frame.workspace
     found = read_plans(workspace, [frame.directory / each for each in plans])
+    ask = cache(lambda text: dry_run or _confirm(text, yes))
+    if len(found) > 1 and not dry_run:  # all of them or none
+        with workspace.rehearsal() as engine:
+            for plan in found:
+                enqueue(engine, workspace, plan, ask)
     with workspace.rehearsal() if dry_run else workspace.turn() as engine:
-        done = [enqueue(engine, workspace, plan, lambda text: dry_run or _confirm(text, yes)) for plan in found]
+        done = [enqueue(engine, workspace, plan, ask) for plan in found]
         forest, now = engine.forest, engine.forest.at
         if frame.as_json:
             loops = [loop for each in done for loop in forest.tree.walk(each.plan)]
@@ -60,13 +68,27 @@ def _report(frame: Frame, done: Enqueued, dry_run: bool) -> None:
     said = ", ".join(f"{len(loops)} {word}" for loops, word in words if loops)
     frame.note(f"{done.plan}: {said or 'nothing has changed'}")
     if done.gone:
-        frame.note(
-            f"  gone: {', '.join(done.gone[:5])}{', …' if len(done.gone) > 5 else ''}; new: {_names(done.declared)}"
-        )
-    for problem in done.problems:
+        frame.note(f"  {_lost(_tops(done.gone), _tops(done.declared))}")
+    for problem in done.problems[:MOST_PROBLEMS]:
         frame.note(f"  problem: {render.plain(problem, keep_lines=True)}")
+    if len(done.problems) > MOST_PROBLEMS:
+        frame.note(f"  … and {len(done.problems) - MOST_PROBLEMS} more: `loopr status` lists them")
     if not dry_run and not done.known:
         frame.note(f"  see it with `loopr tree {done.plan}`, or play it with `loopr simulate {done.plan}`")
+
+
+def _tops(loops: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out the loops whose parent is among them."""
+    return tuple(each for each in loops if each.rpartition("/")[0] not in loops)
+
+
+def _lost(gone: tuple[str, ...], fresh: tuple[str, ...]) -> str:
+    """Say what is gone, and how a renamed entry keeps its work."""
+    if len(gone) == len(fresh) == 1:
+        old = gone[0].rpartition("/")[2]
+        return f"{gone[0]} is gone, {fresh[0]} is new; `id: {old}` in its entry keeps its work"
+    kept = "; a renamed entry keeps its work under its old `id:`" if fresh else ""
+    return f"gone: {_names(gone)}; new: {_names(fresh)}{kept}"
 
 
 def _names(loops: tuple[str, ...]) -> str:

@@ -1,0 +1,196 @@
+"""What a person may ask for: what it leads to, and when it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopr.core import wishes
+from loopr.core.model import Status
+from loopr.errors import NotFound, StaleLease, UserError
+from tests.core.stories import Story, go_on, settings, tell
+
+LANDING = "began p/a\nended p/a\njudged p/a"
+STATES = {
+    "pending": "",
+    "backoff": "ended p/a: infra died",
+    "leased": "",
+    "running": "began p/a",
+    "checking": "began p/a\nended p/a",
+    "awaiting_approval": LANDING,
+    "landing": f"{LANDING}\napprove p/a",
+    "complete": f"{LANDING}\napprove p/a\nlanded p/a: x",
+    "parked": "ended p/a: config no",
+    "failed": f"{LANDING}\nreject p/a: no",
+    "cancelled": "cancel p/a\ngone p/a",
+    "invalidated": "plan p: b\ngone p/a",
+}
+
+# what each wish makes of a loop in each state; a state that is missing refuses it
+LEADS_TO: dict[str, dict[str, str]] = {
+    "approve": {"awaiting_approval": "landing"},
+    "reject": {"awaiting_approval": "failed"},
+    "iterate": {"awaiting_approval": "pending"},
+    "reset": {"parked": "pending"},
+    "retry": {"backoff": "pending", "parked": "pending", "failed": "pending", "cancelled": "pending"},
+    "renew": {"complete": "pending", "parked": "pending", "failed": "pending", "cancelled": "pending"},
+    "cancel": {
+        "pending": "cancelled", "backoff": "cancelled", "leased": "cancelled", "running": "cancelled",
+        "checking": "cancelled", "awaiting_approval": "cancelled", "landing": "landing", "complete": "complete",
+        "parked": "cancelled", "failed": "cancelled", "cancelled": "cancelled",
+    },
+    "clear": {"pending": "pending", "backoff": "pending"},
+    "dispatch": {"pending": "pending", "backoff": "pending"},
+    "forget": {"invalidated": "invalidated"},
+}  # fmt: skip
+
+
+def in_state(state: str) -> Story:
+    """Bring `p/a` into a state."""
+    story = Story(settings(types={"spec": {"approve": True}}))
+    go_on(story, "plan p: a\n" + ("" if state == "pending" else "choose p/a\n") + STATES[state])
+    return story
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("wish", LEADS_TO)
+def test_what_a_wish_leads_to(wish: str, state: str) -> None:
+    """Every wish leads from every state to where the table says, or is refused with words and changes nothing."""
+    story = in_state(state)
+    if state not in LEADS_TO[wish]:
+        go_on(story, f"refuses {wish} p/a")
+    else:
+        go_on(story, f"{wish} p/a")
+        assert story["p/a"].status == LEADS_TO[wish][state]
+    story.verify()
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_anything_declared_can_be_paused_and_resumed(state: str) -> None:
+    """A hold changes no status, and lifting it leaves nothing behind; a second of each leads to nothing."""
+    story = in_state(state)
+    before = story["p/a"].status
+    go_on(story, "pause p/a: lunch\nignores pause p/a: again")
+    assert story["p/a"].status is before
+    go_on(story, "resume p/a\nignores resume p/a")
+    assert (story["p/a"].status, story["p/a"].hold) == (before, None)
+
+
+def test_a_refusal_names_the_loop_its_state_and_the_way_out() -> None:
+    """A refused wish says which loop is in which state and what to do instead; an unknown id is another exit code."""
+    story = in_state("complete")
+    with pytest.raises(UserError, match="cannot retry p/a: it is complete") as refused:
+        list(wishes.retry(story.forest, "p/a", "ada", story.now))
+    assert "retry --fresh" in refused.value.problems[0].hint
+    with pytest.raises(NotFound) as unknown:
+        list(wishes.retry(story.forest, "p/z", "ada", story.now))
+    assert (refused.value.exit_code, unknown.value.exit_code) == (2, 3)
+    with pytest.raises(StaleLease, match="stale lease") as stale:
+        list(wishes.complete_lease(story.forest, "p/a#1", story.now))
+    assert stale.value.exit_code == 3
+
+
+@pytest.mark.parametrize("lease", ["", "p/a", "p/a#", "p/a#x", "#1", "p/z#1", "p/a#-1", "p/a#1#1", "p/a#\u00b2"])
+def test_a_lease_that_cannot_be_one_is_stale(lease: str) -> None:
+    """Any text that names no present lease of a pull worker is a stale lease, never a crash."""
+    story = tell("plan p: a\ntake ada: p/a\ncomplete-lease p/a#1")
+    for wish in (wishes.renew_lease, wishes.complete_lease):
+        with pytest.raises(StaleLease):
+            list(wish(story.forest, lease, story.now))
+
+
+def test_a_cancel_takes_what_is_unfinished_below() -> None:
+    """Cancelling takes everything unfinished below along, stops what lives, and leaves what is complete as it is."""
+    story = tell("""
+        plan p: a (k; l; m)
+        settle
+        choose p/a/k, p/a/l, p/a/m
+        finish p/a/k: x
+        began p/a/l
+        ended p/a/m: config no
+        cancel p
+    """)
+    found = {each.id: (each.status, each.hold is not None) for each in story.forest.loops.values()}
+    assert found == {
+        "p": (Status.COMPLETE, True),
+        "p/a": (Status.COMPLETE, False),
+        "p/a/k": (Status.COMPLETE, False),
+        "p/a/k/x": (Status.CANCELLED, False),
+        "p/a/l": (Status.CANCELLED, False),
+        "p/a/m": (Status.CANCELLED, False),
+    }
+    assert story["p/a/l"].ending is not None
+    go_on(story, "ignores cancel p")
+
+
+def test_a_retry_brings_back_what_a_cancel_took() -> None:
+    """Retrying a cancelled loop brings back whatever is cancelled below it, and nothing else."""
+    story = tell("""
+        plan p: a; b
+        choose p/a, p/b
+        finish p/a: x; y
+        choose p/a/x, p/a/y
+        ended p/a/x: config no
+        renew p/a
+        cancel p/a
+        p/a/x is cancelled
+        p/a/y is cancelled
+        gone p/a/y
+        retry p/a
+        p/a is pending
+        p/a/x is pending
+        p/a/y is pending
+    """)
+    assert story["p/b"].status == "leased"
+
+
+def test_pausing_now_stops_only_what_lives_in_the_scope() -> None:
+    """`pause --now` of a loop, a project or the workspace stops what is at work there, and never a landing."""
+    for scope, stopped in (("p/a", {"p/a"}), ("p", {"p/a", "p/b"}), ("project:default", {"p/a", "p/b", "q/x"})):
+        story = tell("plan p: a; b; c\nplan q: x\nchoose p/a, p/b, p/c, q/x\nbegan p/c\nended p/c\njudged p/c")
+        go_on(story, f"pause now {scope}")
+        assert {each.id for each in story.forest.loops.values() if each.ending} == stopped
+        assert story["p/c"].status == "landing"
+    story = tell("plan p: a\nchoose p/a\npause now workspace")
+    assert story["p/a"].ending is not None
+
+
+def test_clearing_several_is_all_or_nothing_in_words() -> None:
+    """`clear` of a loop that does not wait is refused; those that wait already under a hold keep it."""
+    tell("plan p: a; b\npause p/a: lunch\nignores clear p/a\nclear p/b\nwhy p/b: paused cleared\nwhy p/a: paused lunch")
+
+
+def test_forgetting_ends_the_reminders() -> None:
+    """`gc --forget` of a loop that is no longer declared ends the reminders of all landed work there, no more."""
+    story = tell("plan p: a (k; l); b\nsettle\nchoose p/a/k, p/a/l, p/b\nfinish p/a/k: x\nplan p: b\nforget p/a")
+    assert [each.id for each in story.forest.loops.values() if each.landed] == []
+    assert story["p/a/l"].ending is not None
+    go_on(story, "gone p/a/l\nplan p: a (k; l); b # again\nsettle\nchoose p/a/k/x, p/a/l")
+    assert story["p/a/l"].attempt == 2
+    story.verify()
+
+
+def test_dispatching_is_for_those_that_wait() -> None:
+    """Dispatching one that does not wait refuses the whole wish; one that does leaves the line with its lease."""
+    story = tell("plan p: a; b; c\ndispatch p/c, p/b\nchoose p/c, p/b, p/a")
+    assert story.forest.shared.dispatch == ()
+    go_on(story, "lost p/a\nrefuses dispatch p/a, p/b")
+
+
+@pytest.mark.parametrize(
+    "end", ["cancel p/b\nretry p/b", "drop p/b: x\nrenew p/b", "plan p: a; c\nplan p: a; b; c # x"]
+)
+def test_a_dispatch_is_void_once_the_loop_waits_no_longer(end: str) -> None:
+    """A loop that left the queue in another way than by a lease has lost its place at the head when it is back."""
+    story = tell(f"plan p: a; b; c\ndispatch p/b\n{end}")
+    assert story.forest.shared.dispatch == ()
+
+
+def test_approval_is_asked_where_the_type_says_so() -> None:
+    """A type with `approve` waits for a person after the check; without, it lands at once."""
+    tell(f"plan p: a\nchoose p/a\n{LANDING}\np/a is landing")
+    tell(f"plan p: a\nchoose p/a\n{LANDING}\np/a is awaiting_approval", settings(types={"spec": {"approve": True}}))
+
+
+def test_an_unknown_lane_is_named() -> None:
+    """Resetting a lane that nobody uses is an unknown name; one in the settings is known before it was ever used."""
+    tell("plan p: a\nrefuses reset lane:other\nchoose p/a\nended p/a: limited x\nreset lane:default")

@@ -1,0 +1,27 @@
+"""The menu is part of the specification: no event, gate, fault or act that the simulation does not meet."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from loopr.core.codec import NAMES
+from loopr.core.gates import GATES
+from loopr.core.model import Failure
+from tests.sim.faults import MENU
+from tests.sim.person import PERSON, WORKER
+from tests.sim.play import play
+
+SEEDS = range(300_000, 300_240)
+
+
+def test_the_simulation_meets_everything_on_the_menu() -> None:
+    """A fixed set of worlds meets every event, closes every gate, and suffers every fault, act and class of trouble."""
+    met: Counter[str] = Counter()
+    for seed in SEEDS:
+        met.update(play(seed, compare_every=8))
+    wanted = [f"event: {each.__name__}" for each in NAMES]
+    wanted += [f"gate: {name}" for name, _ in GATES]
+    wanted += [f"fault: {name}" for name in MENU]
+    wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
+    wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]
+    assert [each for each in wanted if not met[each]] == []
