@@ -41,7 +41,7 @@ class LooprError(Exception):
 
 
 class UserError(LooprError):
-    """Something that a person can mend; carries every problem found, not just the first."""
+    """The request or a file is wrong in a way that a person can mend."""
 
     exit_code = 2
     code = "usage"

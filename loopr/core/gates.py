@@ -28,7 +28,7 @@ _STATE_WORDS = {
 
 
 def _status(scene: Scene, loop: Loop, now: int) -> Closed:
-    """Only a pending loop can be chosen."""
+    """It is not pending: it was chosen already, or it is over."""
     if loop.status is Status.COMPLETE:
         return _complete(scene, loop), None
     if loop.status is Status.LANDING:

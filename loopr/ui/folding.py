@@ -12,6 +12,7 @@ from typing import NamedTuple
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 
+FIRST = 10  # how many of those that only wait stand for all, where all are too many
 _QUIET = frozenset({Status.PENDING, Status.COMPLETE})
 
 
@@ -50,7 +51,9 @@ def _open(scene: Scene, tops: list[str], room: int, depth: int | None) -> dict[s
         if everything or used + len(children) <= room:
             chosen = children
         else:
-            chosen = [each for each in children if _busy(scene, each)][: max(0, room - used - 1)]
+            busy = [each for each in children if _busy(scene, each)]
+            some = busy or [each for each in children if not scene.tree.done(each)][:FIRST]
+            chosen = some[: max(0, room - used - 1)]
             used += 1
         if chosen:
             shown[loop_id] = chosen

@@ -14,7 +14,7 @@ MOST_NAMED = 5
 
 
 def find_id(known: Iterable[str], text: str) -> str:
-    """Return the one id that a text means."""
+    """Return the one id that a text means; where it begins a loop and others below it, the loop is meant."""
     ids = list(known)
     if text in ids:
         return text
@@ -23,8 +23,9 @@ def find_id(known: Iterable[str], text: str) -> str:
         return wanted
     found = [each for each in ids if wanted and each.endswith(f"/{wanted}")]
     found = found or [each for each in ids if wanted and each.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
+    top = min(found, key=len, default="")
+    if found and all(each == top or each.startswith(f"{top}/") for each in found):
+        return top
     if found:
         named = ", ".join(sorted(found)[:MOST_NAMED])
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""

@@ -42,7 +42,7 @@ def plain(text: str, *, keep_lines: bool = False) -> str:
 
 def columns(text: str) -> int:
     """Count the columns that a text takes on a terminal: two for a wide character, none for a combining one."""
-    return sum(map(_columns, text)) if _ODD.search(text) else len(text)
+    return len(text) if text.isascii() or not _ODD.search(text) else sum(map(_columns, text))
 
 
 def _columns(sign: str) -> int:
@@ -228,11 +228,11 @@ def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = ()) -
     every = [list(head), *map(list, rows)] if head else list(map(list, rows))
     if not every:
         return []
-    widths = [max(columns(row[place]) for row in every) for place in range(len(every[0]))]
+    sizes = [max(map(columns, column)) for column in list(zip(*every, strict=True))[:-1]]
+    room = max(10, width - sum(sizes) - 2 * len(sizes))
     lines = []
     for row in every:
-        cells = [pad(cell, size) for cell, size in zip(row[:-1], widths[:-1], strict=True)]
-        room = max(10, width - sum(widths[:-1]) - 2 * len(cells))
+        cells = [pad(cell, size) for cell, size in zip(row, sizes, strict=False)]
         lines.append("  ".join([*cells, fit(row[-1], room)]).rstrip())
     return lines
 

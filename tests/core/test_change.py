@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loopr.core import observations as o
+from loopr.core.declaring import lost_work
 from loopr.core.entries import Entry, identity, outline_digest
 from loopr.core.model import Status
 from loopr.core.owed import StopAttempt, WriteDeclared, owed
@@ -213,6 +214,14 @@ def test_a_loop_whose_attempt_still_dies_comes_back_finished() -> None:
     story.verify()
 
 
+def test_landed_work_that_an_artifact_would_lose_is_listed() -> None:
+    """Before an artifact counts it can be asked which loops with landed work it would no longer declare."""
+    story = tell("plan p: a (k; l); b\nsettle\nchoose p/a/k, p/a/l, p/b\nfinish p/a/k: x")
+    assert lost_work(story.forest, "p", outline("b")) == ["p/a/k"]
+    assert lost_work(story.forest, "p", outline("a; b")) == []
+    assert lost_work(story.forest, "nobody", outline("b")) == []
+
+
 def test_a_renamed_entry_is_another_loop() -> None:
     """A renamed entry leaves the old loop behind and makes a new one."""
     tell("plan p: tokens\nplan p: token-storage\np/tokens is invalidated\np/token-storage is pending")
@@ -378,6 +387,12 @@ def test_a_cycle_across_outlines_is_refused_and_drawn() -> None:
     """Needs that run in a circle through several outlines are refused by the artifact that closes it."""
     story = tell("plan p: a; b needs a\ndrop p/a: x; y needs p/b\np/a is pending")
     assert "needs form a cycle" in story.forest.shared.problems["specs/p/a"]
+
+
+def test_a_cycle_through_nested_children_is_refused() -> None:
+    """A circle that closes through the children nested in an entry is seen before any of them is declared."""
+    story = tell("plan p: a (k needs p/b); b needs a\np is pending")
+    assert "needs form a cycle" in story.forest.shared.problems["p.md"]
 
 
 def test_a_plan_holds_only_so_many_loops() -> None:

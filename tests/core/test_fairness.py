@@ -111,6 +111,21 @@ def test_who_has_completed_nothing_goes_first() -> None:
     assert [each[:2] for each in story.choose()] == ["pb", "pa", "pa"]
 
 
+def test_use_without_a_completion_goes_first_all_the_same() -> None:
+    """A project that has used much and completed nothing goes ahead of one that completed something for little."""
+    story = Story(settings(projects=weights(a=1, b=1), max_loops=1))
+    used(story, "a", 10)
+    start(story, "b", 3)
+    (chosen,) = story.choose()
+    spend(story, chosen, 1000, landed=False)
+    assert shares(story, "a", "b")["a"] < 0 < shares(story, "a", "b")["b"]
+    assert next_project(story.forest, ["a", "b"], story.now) == "b"
+    start(story, "pa", 1, "a")
+    go_on(story, "dispatch pa/s000\nchoose pa/s000")
+    assert next_project(story.forest, ["a", "b"], story.now) == "b"
+    story.verify()
+
+
 def test_a_completion_counts_for_one_window() -> None:
     """At the end of the window, to the millisecond, a completion no longer counts as one."""
     story = Story(settings(projects=weights(a=1000, b=1), max_loops=1))

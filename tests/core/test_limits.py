@@ -180,6 +180,16 @@ def test_a_lane_ramps_up_after_its_rest() -> None:
     story.verify()
 
 
+@pytest.mark.parametrize("numbers", [{"max_loops": 0}, {"lanes": {"default": LanePolicy(max_concurrent=3)}}])
+def test_a_ramp_ends_at_the_lanes_own_limit(numbers: dict[str, Any]) -> None:
+    """A ramp goes on without a ceiling on loops, and is over once it would be as wide as the lane's limit."""
+    story = tell("plan p: a\nchoose p/a\nended p/a: limited x\nwait 2s\nchoose p/a", settings(**numbers))
+    go_on(story, "began p/a\nended p/a: refused no")
+    assert lane(story).ramp == 2
+    go_on(story, "choose p/a\nbegan p/a\nended p/a: refused no")
+    assert lane(story).ramp == (4 if "max_loops" in numbers else None)
+
+
 @pytest.mark.parametrize(
     ("trouble", "hits"),
     [
@@ -385,6 +395,15 @@ def test_a_plans_budget_leaves_other_plans_alone() -> None:
     story = Story()
     plan(story, "p", "a", Budget(tokens=0))
     go_on(story, "plan q: x\nchoose q/x")
+
+
+def test_what_others_run_is_reserved_for_them() -> None:
+    """Loops of another plan or project at work neither fill a budget that is not theirs nor measure its types."""
+    story = Story(settings(projects={"api": ProjectPolicy(budget=Budget(tokens=10)), "default": ProjectPolicy()}))
+    go_on(story, "plan q: x\nchoose q/x\nbegan q/x\nused q/x 500 tokens")
+    plan(story, "p", "a", Budget(tokens=10))
+    story.see(o.PlanOffered("r", outline("b", "r", project="api"), "d", "r.md"))
+    assert sorted(story.choose()) == ["p/a", "r/b"]
 
 
 def test_a_projects_budget_holds_its_plans_only() -> None:

@@ -122,6 +122,12 @@ def test_a_cancel_takes_what_is_unfinished_below() -> None:
     go_on(story, "ignores cancel p")
 
 
+def test_a_cancel_says_who_and_why() -> None:
+    """The reason of a cancel is what the person said, or at least who it was."""
+    story = tell("plan p: a; b\ncancel p/a: too dear\ncancel p/b")
+    assert (story["p/a"].reason, story["p/b"].reason) == ("too dear", "cancelled by ada")
+
+
 def test_a_retry_brings_back_what_a_cancel_took() -> None:
     """Retrying a cancelled loop brings back whatever is cancelled below it, and nothing else."""
     story = tell("""

@@ -25,7 +25,7 @@ from loopr.core.gates import (
     ready_since,
 )
 from loopr.core.grouping import group_key
-from loopr.core.model import OCCUPYING, Gate, Loop, Status
+from loopr.core.model import OCCUPYING, Failure, Gate, Loop, Status
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.scoring import fixed_score, score
@@ -87,6 +87,7 @@ class Watch:
         self.world = world
         self.shadow = Forest()
         self.grant = 0
+        self.limited = ""
         self.attempts: dict[str, int] = {}
 
     def told(self, told: list[Told]) -> None:
@@ -98,10 +99,21 @@ class Watch:
             elif isinstance(each.event, w.ConvoyLanded):
                 members = self.shadow.shared.convoys[each.event.name].members
                 require(all(map(self.shadow.tree.done, members)), f"{each.event} with {members}")
+            self._rests(each.event)
             self.shadow.apply(each.event, each.at)
             more = len(self.shadow.occupancy.loops) > before
             require(not more or isinstance(each.event, e.LeaseGranted | e.Approved), f"{each.event} takes a slot")
         self._same_rows()
+
+    def _rests(self, event: e.Event) -> None:
+        """A limit lets the lane rest, in the same breath, unless the attempt is from before the rest."""
+        rested = event.lane if isinstance(event, w.LaneRested) else ""
+        require(self.limited in ("", rested), f"{event}, but {self.limited} was limited and must rest")
+        self.limited = ""
+        if isinstance(event, e.Limited) and event.failure is Failure.LIMITED:
+            loop = self.shadow.loops[event.loop]
+            if loop.lease is not None and loop.lease.grant > self.shadow.shared.lane(loop.lease.lane).rest_grant:
+                self.limited = loop.lease.lane
 
     def _same_rows(self) -> None:
         """Compare the rows that follow from the replay with those that were stored."""
@@ -262,6 +274,8 @@ def _formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> str | No
     if first is not None or not runnable:
         return first
     project = next_project(forest, sorted({each.project for each in runnable}), now)
+    unserved = {each.project for each in runnable if _unserved(forest, each.project, now)}
+    require(project in unserved or not unserved, f"{project} goes before {unserved}, which had nothing yet")
     mine = [each for each in runnable if each.project == project]
     limit = forest.policy.starvation_ms
     ready = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in mine}
@@ -271,6 +285,13 @@ def _formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> str | No
     return min(
         mine, key=lambda each: (-score(forest.policy, each, now).total, each.created, forest.tree.order(each), each.id)
     ).id
+
+
+def _unserved(forest: Forest, project: str, now: int) -> bool:
+    """Say whether a project has completed nothing in the window and has nothing at work."""
+    last = forest.shared.completed.get(project)
+    busy = any(occupies(each) and each.project == project for each in forest.loops.values())
+    return not busy and (last is None or last <= now - forest.policy.window_ms)
 
 
 # --- every round --------------------------------------------------------------------------------------------------------

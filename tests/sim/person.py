@@ -86,6 +86,24 @@ def edit(world: World) -> bool:
     return _hint(world, f"edits {loop.id}", loop.id)
 
 
+def edit_around_a_landing(world: World) -> bool:
+    """Edit the outline that declares a loop which is landing: without it, with other words, or as it was before."""
+    landing = [each for each in world.loops(S.LANDING) if each.parent is not None and world.files.get(each.parent)]
+    if not landing:
+        return False
+    loop = world.chance.choice(landing)
+    parent, name = str(loop.parent), loop.id.rpartition("/")[2]
+    old = world.files[parent]
+    earlier = [each for each in world.contents.values() if each.id == parent.rpartition("/")[2] and each.entries]
+    if old is None:
+        return False
+    without = tuple(each for each in old.entries if each.id != name)
+    reworded = tuple(replace(each, body="new words") if each.id == name else each for each in old.entries)
+    some = [replace(old, entries=each) for each in (without, reworded) if each]
+    world.write(parent, world.chance.choice([*some, *earlier]))
+    return _hint(world, f"edits {parent}, below which {loop.id} lands", parent)
+
+
 def undo(world: World) -> bool:
     """Put a file back to what it said some time before."""
     known = [each for each in sorted(world.files) if each in world.shadow.loops]
@@ -295,7 +313,9 @@ def lease_fail(world: World) -> bool:
 
 
 def lease_reclaim(world: World) -> bool:
-    """Reclaim a lease by hand."""
+    """Reclaim a lease by hand, now and then after it has expired and before the engine looks."""
+    if world.chance.random() < 0.7:
+        world.pass_time(world.mono + world.settings.lease_ttl_ms)
     return _quote(world, "lease reclaim", lambda forest, lease, now: wishes.reclaim_lease(forest, lease, now, "ann"), ends=True)
 
 
@@ -312,6 +332,7 @@ PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "start": (3, start),
     "edit": (8, edit),
     "undo": (4, undo),
+    "edit around a landing": (8, edit_around_a_landing),
     "drop": (6, drop),
     "garble": (1, garble),
     "delete": (1, delete),

@@ -12,12 +12,12 @@ from tests.sim.journals import Remembers
 from tests.sim.person import PERSON, WORKER, start, tidy_up, write_what_is_manual
 from tests.sim.world import World
 
-STEPS = 60
+STEPS = 50
 Table = Mapping[str, tuple[int, Callable[[World], bool]]]
 
 
 def play(
-    seed: int, journal: Remembers | None = None, *, steps: int = STEPS, compare_every: int = 1, tidy: bool = True
+    seed: int, journal: Remembers | None = None, *, steps: int = STEPS, compare_every: int = 2, tidy: bool = True
 ) -> Counter[str]:
     """Play one world; a broken promise is told with its seed and how it came about."""
     world: World | None = None

@@ -180,9 +180,12 @@ class Small:
                 self.tell(o.StopSeen(loop.id, loop.ending.attempt))
 
     def wait(self) -> None:
-        """Let time pass until all backoffs and rests are over."""
+        """Let time pass until all backoffs and rests are over, and let a person lift what a cancel has held."""
         self.now += 400_000
         self.tell(o.HostSeen(""))
+        for loop in list(self.forest.tree.walk()):
+            if loop.hold is not None:
+                self.wish(wishes.resume(self.forest, loop.id, "ann"))
 
 
 Strike = Callable[[Small, Loop], None]

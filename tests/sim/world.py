@@ -32,7 +32,6 @@ from tests.sim.journals import MemoryJournal, Remembers, Told
 BEGINNING = 1_700_000_000_000
 PROBE_MS = 30_000
 RESCAN_MS = 20_000
-SEEN_ON_START = "on start"
 
 
 class Due(NamedTuple):
@@ -221,7 +220,7 @@ class World:
     def take_inbox(self, forest: Forest) -> list[o.Observation]:
         """Hand over what has arrived; now and then look at everything, since reports are only hints."""
         seen, self.inbox = self.inbox, []
-        if self.mono - self.rescanned >= RESCAN_MS or not self.faulty:
+        if self.mono - self.rescanned >= RESCAN_MS or (not self.faulty and self.next_due() is None):
             self.rescanned = self.mono
             seen += [*self.hands.adopt(forest, starting=False), *self.rescan(forest)]
         now, (reason, until) = max(self.wall, forest.at), forest.shared.host
@@ -344,7 +343,7 @@ class World:
     def compares(self) -> bool:
         """Say whether this turn is compared with a forest from the rows."""
         self._turns += 1
-        return self._turns % (self._compare_every if self.faulty else 4 * self._compare_every) == 0
+        return self._turns % (self._compare_every if self.faulty else 6 * self._compare_every) == 0
 
     def _tell(self, told: list[Told]) -> None:
         """Let the rules and the hands know what was appended."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import repeat
+from itertools import chain, repeat
 
 import click
 
@@ -135,7 +135,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     by_type = ", ".join(f"{n} {name}" for name, n in queue["by_type"].items())
     pairs = [
         ("engine", running + (" (draining)" if engine["draining"] else "")),
-        *zip(("loops", *repeat("")), render.footer(body["counts"], frame.width - 8), strict=False),
+        *zip(chain(("loops",), repeat("")), render.footer(body["counts"], frame.width - 8), strict=False),
         ("slots", f"{capacity['occupied']}{ceiling}"),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
         ("host", seen.scene.shared.host[0]),
@@ -303,7 +303,7 @@ def events_verb(frame: Frame, loop: str | None, after: int, kinds: tuple[str, ..
 
     unknown = [kind for kind in kinds if kind not in EVENTS]
     if unknown:
-        raise UserError(f"there is no event {unknown[0]!r}", hint="docs/events.md lists them")
+        raise UserError(f"there is no event {unknown[0]!r}", hint="docs/reference/events.md lists them")
     try:
         journal = frame.workspace.journal()
     except NotFound:

@@ -1,37 +1,25 @@
-"""File events as hints: where to look again, and when a file has stopped changing.
+"""What hears of changes: the kernel's own queue as watchdog reads it, or watchdog's observer where there is none.
 
-Knows the kernel's queue, as watchdog reads it, and how things get lost there. Must never know what a file means, nor
-take an event for the truth: a hint says "look there and at all below it", and only looking says what is there.
-
-What makes that safe: watchdog's thread puts down what it heard and does nothing else. Whoever asks for hints starts
-to watch new folders first and hands out the hint second, so what was written before is found by looking, and what is
-written after is heard. Where this cannot be kept up (a full queue, a limit of the kernel), the hint is the whole tree.
+Knows events and watches. Must never know which folders matter, nor what is in them.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
-
-from loopr.core.outline import MAX_DEPTH
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from watchdog.observers.api import ObservedWatch
     from watchdog.observers.inotify_c import InotifyEvent
 
-MAX_WAITING = 65_536  # events that nobody has asked for yet; more than that is the whole tree
-MAX_HINTS = 4_096  # so many places are quicker looked at all together
-ARTIFACT_SUFFIX = ".md"
-_NS_PER_MS = 1_000_000
+MAX_WAITING = 65_536  # events that nobody has asked for yet
 
-# What the kernel calls it. Not asked for: opening, reading, and each write of a file that is still open.
+# As the kernel has it. Not asked for: opening, reading, and each write to a file that is still open.
 _ATTRIB, _CLOSED, _MOVED_FROM, _MOVED_TO = 0x4, 0x8, 0x40, 0x80
 _CREATED, _DELETED, _SELF_DELETED, _SELF_MOVED = 0x100, 0x200, 0x400, 0x800
 _UNMOUNTED, _IGNORED, _ONLY_FOLDERS, _FOLDER = 0x2000, 0x8000, 0x0100_0000, 0x4000_0000
@@ -44,31 +32,35 @@ class Hint(NamedTuple):
     """A place to look at; `whole` if a file was put there by rename, so that nobody is still writing it."""
 
     path: Path
+    folder: bool
     whole: bool = False
 
 
-class _Mailbox:
+class Mailbox:
     """What watchdog's threads leave for the engine: bounded, with a descriptor that is readable while there is any."""
 
     def __init__(self) -> None:
         self._items: deque[Any] = deque()
-        self._signalled = self._lost = False
-        self.readable, self._writable = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._signalled = False
+        self._losses = self._known_losses = 0  # each is written by one side only
+        self.readable, self._writable = os.pipe()
+        os.set_blocking(self.readable, False)
+        os.set_blocking(self._writable, False)
 
     def put(self, item: Any) -> None:
         """Keep an item, and wake whoever waits."""
         if len(self._items) >= MAX_WAITING:
             self._items.clear()
-            self._lost = True
+            self._losses += 1
         self._items.append(item)
-        self._signal()
+        self.signal()
 
     def lose(self) -> None:
         """Note that something was lost on the way here."""
-        self._lost = True
-        self._signal()
+        self._losses += 1
+        self.signal()
 
-    def _signal(self) -> None:
+    def signal(self) -> None:
         """Make the descriptor readable; a pipe that is full is readable already."""
         if not self._signalled:
             self._signalled = True
@@ -81,12 +73,13 @@ class _Mailbox:
             while os.read(self.readable, 4096):
                 pass
         self._signalled = False
-        lost, self._lost = self._lost, False
+        losses, before = self._losses, self._known_losses
+        self._known_losses = losses
         items: list[Any] = []
-        with suppress(IndexError):
+        with suppress(IndexError):  # the other side makes room when it is full
             for _ in range(len(self._items)):
                 items.append(self._items.popleft())
-        return items, lost
+        return items, losses != before
 
     def close(self) -> None:
         """Close both ends."""
@@ -94,8 +87,10 @@ class _Mailbox:
         os.close(self._writable)
 
 
-class _Ears(Protocol):
-    """What hears of changes below folders."""
+class Ears(Protocol):
+    """What hears of changes below folders; `doubt` says why something may stay unheard and untold, if it may."""
+
+    doubt: str
 
     def listen(self, folder: Path, levels: int) -> None:
         """Hear of changes in a folder and so many levels below it, from now on; raise an OSError if that cannot be."""
@@ -121,14 +116,16 @@ class _Folder(NamedTuple):
     callback: int
 
 
-class _KernelEars:
+class KernelEars:
     """Linux: one queue and one thread of watchdog's for all folders.
 
     watchdog's observer would hold back what comes after a move out of the tree for 500 ms, swallow the news that the
     queue ran over or that a limit was reached, and need a thread for each folder.
     """
 
-    def __init__(self, mailbox: _Mailbox) -> None:
+    doubt = ""
+
+    def __init__(self, mailbox: Mailbox) -> None:
         from watchdog.observers.inotify_c import InotifyFD
 
         self._mailbox = mailbox
@@ -203,14 +200,14 @@ class _KernelEars:
         if not name:
             if mask & _SELF_GONE:
                 self.ignore(folder.path)
-                yield Hint(folder.path)
+                yield Hint(folder.path, folder=True)
         elif not name.startswith(b"."):
             path = folder.path / os.fsdecode(name)
             if mask & _FOLDER:
                 self._follow(path, mask, folder.levels)
-                yield Hint(path)
+                yield Hint(path, folder=True)
             else:
-                yield Hint(path, whole=bool(mask & _MOVED_TO))
+                yield Hint(path, folder=False, whole=bool(mask & _MOVED_TO))
 
     def _follow(self, path: Path, mask: int, levels: int) -> None:
         """Watch a folder that came, and forget one that went."""
@@ -230,10 +227,12 @@ class _KernelEars:
         self._fd.join()
 
 
-class _WatchdogEars:
+class WatchdogEars:
     """Any other system, or another watchdog: its observer, asked for no more events than are needed."""
 
-    def __init__(self, mailbox: _Mailbox) -> None:
+    doubt = "this system, or this version of watchdog, does not say when file events are lost"
+
+    def __init__(self, mailbox: Mailbox) -> None:
         from watchdog import events
         from watchdog.observers import Observer
 
@@ -266,13 +265,25 @@ class _WatchdogEars:
         """Say where to look: both ends of a move."""
         for text in filter(None, (os.fsdecode(item.src_path), os.fsdecode(item.dest_path))):
             if not os.path.basename(text).startswith("."):  # noqa: PTH119  # a hot path
-                yield Hint(Path(text), whole=not item.is_directory and text == os.fsdecode(item.dest_path))
+                whole = not item.is_directory and text == os.fsdecode(item.dest_path)
+                yield Hint(Path(text), item.is_directory, whole)
 
     def alive(self) -> bool:
-        """Tell whether watchdog's threads still run."""
-        return self._observer.is_alive() and all(each.is_alive() for each in self._observer.emitters)
+        """Tell whether watchdog's thread still runs."""
+        return self._observer.is_alive()
 
     def stop(self) -> None:
         """End watchdog's threads."""
         self._observer.stop()
         self._observer.join()
+
+
+def _folders_in(folder: Path) -> Iterator[Path]:
+    """Yield the folders in a folder, without hidden ones and links; one that cannot be listed has none."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                    yield folder / entry.name
+    except OSError:
+        return

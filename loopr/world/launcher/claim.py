@@ -1,0 +1,187 @@
+"""The start of an attempt: everything is prepared, then claimed on disk, then the command is spawned.
+
+Whatever fails before the claim never ran and leaves no trace but a word to the engine. The claim is a link, so that of
+two supervisors one gets it. Must never know what happens to the command after the spawn.
+"""
+
+# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from loopr.world.launcher import proc, words
+from loopr.world.launcher.log import Log
+from loopr.world.launcher.stream import Stream
+from loopr.world.launcher.words import Message, Outcome, Run
+
+NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
+NOT_A_PROGRAM = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOEXEC, errno.ELIBBAD)
+ALL_SIGNALS = tuple(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+
+
+class Taken(Exception):
+    """Somebody else has this attempt."""
+
+
+class Refused(Exception):
+    """The command did not start."""
+
+    def __init__(self, outcome: Outcome, *, claimed: bool) -> None:
+        """Say how that counts, and whether the attempt was claimed by then."""
+        super().__init__(outcome.message)
+        self.outcome, self.claimed = outcome, claimed
+
+
+class Watcher(NamedTuple):
+    """Who starts the command."""
+
+    boot_id: str
+    launcher: int
+    start: int
+
+
+class Started(NamedTuple):
+    """A command that runs."""
+
+    run: Run
+    streams: tuple[Stream, Stream]
+
+
+def start(order: Message, us: Watcher) -> Started:
+    """Start the command of an order, or raise `Refused` or `Taken` and leave nothing open."""
+    folder, sizes = order["folder"], (order["head_bytes"], order["tail_bytes"])
+    opened: list[Stream] = []
+    stdin = claim = -1
+    try:
+        with _named("cannot enter its working directory"):
+            os.chdir(order["cwd"])
+        with _named("cannot open its standard input"):
+            stdin = os.open(order["stdin"], os.O_RDONLY | os.O_CLOEXEC)
+        with _named("cannot open its pipes"):
+            for name in words.STREAMS:
+                opened.append(Stream.open(Log(os.path.join(folder, name), *sizes)))
+        with _named("cannot claim the attempt"):
+            run = _run_of(order, us, opened)
+            claim = _claim(folder, run)
+        pid = _spawn(order, [stdin, *(stream.writer for stream in opened)])
+        run = run._replace(pid=pid, pid_start=proc.start_time(pid))
+        with suppress(OSError):
+            os.pwrite(claim, json.dumps(run._asdict()).encode(), 0)  # only ever longer than what it replaces
+    except BaseException:
+        for stream in opened:
+            stream.close()
+        raise
+    finally:
+        for descriptor in (stdin, claim):
+            if descriptor >= 0:
+                os.close(descriptor)
+    return Started(run, (opened[0], opened[1]))
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Turn an error of the system into a refusal that says what was tried."""
+    try:
+        yield
+    except OSError as error:
+        raise Refused(_not_started(error, what), claimed=False) from error
+
+
+def _not_started(error: OSError, what: str) -> Outcome:
+    """Say that the command did not start, and why."""
+    where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
+    cause = errno.errorcode.get(error.errno or 0, "")
+    return Outcome("not_started", cause=cause, message=f"{what}: {error.strerror}{where}")
+
+
+def _run_of(order: Message, us: Watcher, streams: list[Stream]) -> Run:
+    """Write down who starts what, and what it may be known by."""
+    same = {name: order[name] for name in ("id", "cwd", *Run._fields[-6:])}
+    return Run(
+        boot_id=us.boot_id,
+        launcher=us.launcher,
+        supervisor=os.getpid(),
+        supervisor_start=us.start,
+        pid=0,
+        pid_start=0,
+        started_at=time.time_ns() // 1_000_000,
+        started_ms=time.monotonic_ns() // 1_000_000,
+        pipes=tuple(stream.inode for stream in streams),
+        workspace=order["env"].get(words.WORKSPACE_MARK, ""),
+        lease=order["env"].get(words.LEASE_MARK, ""),
+        **same,
+    )
+
+
+def _claim(folder: str, run: Run) -> int:
+    """Put the claim in its place, whole and only once; return the descriptor it is open under."""
+    path = os.path.join(folder, words.RUN)
+    fresh = f"{path}.{run.supervisor}"
+    descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        text = json.dumps(run._asdict()).encode()
+        if os.write(descriptor, text) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.link(fresh, path)
+    except FileExistsError:
+        os.close(descriptor)
+        raise Taken(run.id) from None
+    except OSError:
+        os.close(descriptor)
+        raise
+    finally:
+        os.unlink(fresh)
+    return descriptor
+
+
+def _spawn(order: Message, ends: list[int]) -> int:
+    """Spawn the command in a session of its own, with nothing open but its three descriptors."""
+    argv, env = order["argv"], order["env"]
+    program = _program(argv[0] if argv else "", env.get("PATH", os.defpath))
+    actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(ends)]
+    try:
+        return os.posix_spawn(
+            program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=ALL_SIGNALS
+        )
+    except OSError as error:
+        if error.errno in NOT_FOUND:
+            raise _no_program(words.MISSING, f"{program}: what its first line names does not exist") from error
+        if error.errno in NOT_A_PROGRAM:
+            message = f"{program}: not a program that this machine can run: {error.strerror}"
+            raise _no_program(words.NOT_EXECUTABLE, message) from error
+        raise Refused(_not_started(error, f"cannot start {program}"), claimed=True) from error
+    except ValueError as error:  # a NUL among the arguments
+        raise _no_program(words.NOT_EXECUTABLE, f"cannot start {program}: {error}") from error
+
+
+def _program(name: str, path: str) -> str:
+    """Find a program as a shell does: on the PATH of the attempt, unless it is named with its folder."""
+    folders = [""] if "/" in name else [folder or "." for folder in path.split(os.pathsep)]
+    blocked = ""
+    for folder in folders if name else ():
+        candidate = os.path.join(folder, name)
+        try:
+            mode = os.stat(candidate).st_mode
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(mode) and os.access(candidate, os.X_OK):
+            return candidate
+        blocked = blocked or candidate
+    if blocked and (len(folders) == 1 or not os.path.isdir(blocked)):
+        raise _no_program(words.NOT_EXECUTABLE, f"{blocked}: not executable")
+    where = "does not exist" if "/" in name else f"is not on the PATH, which is {path}"
+    raise _no_program(words.MISSING, f"{name or 'an empty command'}: {where}")
+
+
+def _no_program(code: int, message: str) -> Refused:
+    """Say it with the code that a shell would have ended with."""
+    return Refused(Outcome("exited", code=code, message=message), claimed=True)

@@ -1,0 +1,172 @@
+"""What the kernel tells about processes: /proc, pidfds, and being the one who inherits orphans.
+
+Knows Linux. Must never know attempts.
+"""
+
+# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import NamedTuple
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Stat(NamedTuple):
+    """One process at one moment; `start` in ticks since boot tells it from another that had its pid."""
+
+    pid: int
+    state: str
+    parent: int
+    group: int
+    session: int
+    terminal: int
+    threads: int
+    start: int
+
+    @property
+    def lives(self) -> bool:
+        """Whether it is more than an entry that waits to be reaped; a first thread may end before the others."""
+        return self.state not in "ZX" or self.threads > 1
+
+
+def become_subreaper() -> None:
+    """Inherit the orphans among our descendants, instead of init."""
+    import ctypes
+
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "this kernel has no subreapers")
+
+
+def boot_id() -> str:
+    """Return what tells one start of this machine from the next, empty where the system does not say."""
+    return read("/proc/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
+
+
+def read(path: str) -> bytes:
+    """Read a file of the kernel's, nothing if it is gone or not ours to read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while part := os.read(descriptor, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def stat(pid: int) -> Stat | None:
+    """Look at a process, None if there is none."""
+    fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    if len(fields) < 20:
+        return None
+    state, parent, group, session, terminal = fields[:5]
+    return Stat(pid, state.decode(), int(parent), int(group), int(session), int(terminal), int(fields[17]), int(fields[19]))
+
+
+def start_time(pid: int) -> int:
+    """Return when a process started, in ticks since boot; 0 where it is gone."""
+    found = stat(pid)
+    return found.start if found else 0
+
+
+def pids() -> list[int]:
+    """Return every process that we can see."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process; each of its threads has its own."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+        found: list[int] = []
+        for thread in threads:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    except FileNotFoundError:
+        if not os.path.exists("/proc/self/task") or os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
+            return []  # it went away meanwhile
+        return [other for other in pids() if (seen := stat(other)) and seen.parent == pid]  # a kernel without the file
+    except OSError:
+        return []
+    return found
+
+
+def descendants(*roots: int) -> dict[int, Stat]:
+    """Return all that live below some processes, without these."""
+    found: dict[int, Stat] = {}
+    ahead = list(roots)
+    while ahead:
+        for child in children(ahead.pop()):
+            seen = stat(child) if child not in found else None
+            if seen is not None and seen.lives:
+                found[child] = seen
+                ahead.append(child)
+    return found
+
+
+def environment(pid: int) -> dict[bytes, bytes]:
+    """Return the environment that a process was started with; empty if it is not ours to read."""
+    pairs = (entry.partition(b"=") for entry in read(f"/proc/{pid}/environ").split(b"\0") if entry)
+    return {name: value for name, _, value in pairs}
+
+
+def open_files(pid: int) -> list[tuple[int, str]]:
+    """Return the descriptors of a process with what each points to; none if it is not ours to look at."""
+    found: list[tuple[int, str]] = []
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                found.append((int(name), os.readlink(f"/proc/{pid}/fd/{name}")))
+    return found
+
+
+def folder(pid: int) -> str:
+    """Return where a process works, empty if it is not ours to look at."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return ""
+
+
+def owner(pid: int) -> int:
+    """Return whose process it is, -1 where it is gone."""
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return -1
+
+
+def grasp(pid: int, start: int) -> int | None:
+    """Open a pidfd of exactly the process that started then; None if it is gone or waits to be reaped.
+
+    The comparison comes after the opening: only then can the pid not change hands in between.
+    """
+    if pid <= 0:
+        return None
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return None
+    found = stat(pid)
+    if found is not None and found.lives and found.start == start:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def send(pid: int, start: int, number: int) -> None:
+    """Send a signal to exactly the process that started then."""
+    descriptor = grasp(pid, start)
+    if descriptor is not None:
+        with suppress(OSError):
+            signal.pidfd_send_signal(descriptor, number)
+        os.close(descriptor)

@@ -1,0 +1,103 @@
+"""By what a process is known to belong to an attempt whose supervisor is gone.
+
+Certain traces: the mark in its environment, the session of the command, a pipe of the attempt among its descriptors, or
+a parent that belongs to it. `env -i` with a session and output of its own leaves none of them; such a one is known by
+working in the attempt's folder, or holding a file open there, but only if nothing else can explain it: it was orphaned,
+has no terminal, began after the attempt, and carries nothing of a login, as a person's shell or editor there would.
+
+Knows /proc. Must never signal anybody, nor take a pooled supervisor for a stray.
+"""
+
+# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator, Mapping
+
+from loopr.world.launcher import proc
+from loopr.world.launcher.words import LEASE_MARK, WORKSPACE_MARK, Run
+
+LOGIN = frozenset(
+    b"DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_SESSION_ID XDG_RUNTIME_DIR SSH_CONNECTION SSH_TTY "
+    b"TERM_PROGRAM INVOCATION_ID JOURNAL_STREAM LOGNAME".split()
+)
+
+
+def kin_of(run: Run, launcher: int) -> dict[int, proc.Stat]:
+    """Return the living processes of an attempt; whatever the launcher has for a child and is no supervisor is one."""
+    us = _own_kind(launcher)
+    since = run.pid_start
+    seen_now = (proc.stat(pid) for pid in proc.pids() if pid not in us)
+    living = [seen for seen in seen_now if seen and seen.lives and seen.start >= since]
+    reapers = {1, seen.parent if (seen := proc.stat(launcher)) else 1}
+    found = {
+        seen.pid: seen for seen in living if _is_certain(run, seen, launcher) or _is_likely(run, seen, reapers)
+    }
+    below = proc.descendants(*found)
+    return found | {pid: seen for pid, seen in below.items() if pid not in us}
+
+
+def _own_kind(launcher: int) -> set[int]:
+    """Return ourselves, the launcher and its supervisors, all of which share one command line by being forks."""
+    ours = proc.read("/proc/self/cmdline")
+    supervisors = {pid for pid in proc.children(launcher) if proc.read(f"/proc/{pid}/cmdline") == ours}
+    return {os.getpid(), launcher} | supervisors
+
+
+def marked(workspace: str) -> dict[proc.Stat, str]:
+    """Return the living processes that carry the mark of a workspace, with the lease that each belongs to."""
+    found: dict[proc.Stat, str] = {}
+    for pid in proc.pids():
+        names = proc.environment(pid)
+        if names.get(WORKSPACE_MARK.encode()) == os.fsencode(workspace) and LEASE_MARK.encode() in names:
+            seen = proc.stat(pid)
+            if seen and seen.lives and pid != os.getpid():
+                found[seen] = os.fsdecode(names[LEASE_MARK.encode()])
+    return found
+
+
+def pipe_ends(run: Run, index: int) -> Iterator[str]:
+    """Give paths by which the pipe of one stream can be opened, as long as someone of the attempt holds it."""
+    wanted = f"pipe:[{run.pipes[index]}]"
+    for pid in (run.pid, *proc.pids()):  # the command itself has it almost always
+        if pid != os.getpid():
+            for number, target in proc.open_files(pid):
+                if target == wanted:
+                    yield f"/proc/{pid}/fd/{number}"
+
+
+def _is_certain(run: Run, seen: proc.Stat, launcher: int) -> bool:
+    """Tell by the traces that nobody else leaves."""
+    names = proc.environment(seen.pid)
+    lease = names.get(LEASE_MARK.encode())
+    if run.lease and lease is not None and names.get(WORKSPACE_MARK.encode()) == os.fsencode(run.workspace):
+        return lease == os.fsencode(run.lease)
+    if seen.parent == launcher or _in_session(run, seen, names):
+        return True
+    pipes = {f"pipe:[{inode}]" for inode in run.pipes}
+    return any(target in pipes for _, target in proc.open_files(seen.pid))
+
+
+def _in_session(run: Run, seen: proc.Stat, names: Mapping[bytes, bytes]) -> bool:
+    """Tell whether it is in the command's session, and not in one of a later process that got the same number."""
+    if not run.pid or run.pid not in (seen.pid, seen.session):
+        return False
+    leader = proc.stat(run.pid)
+    return leader.start == run.pid_start if leader else not names.keys() & LOGIN
+
+
+def _is_likely(run: Run, seen: proc.Stat, reapers: Container[int]) -> bool:
+    """Tell by where it works, of a process that nothing else explains."""
+    if not run.pid or seen.terminal or seen.parent not in reapers or proc.owner(seen.pid) != os.getuid():
+        return False
+    names = proc.environment(seen.pid)
+    if names.keys() & LOGIN or LEASE_MARK.encode() in names:
+        return False
+    targets = (target for _, target in proc.open_files(seen.pid))
+    return any(_inside(path, run.cwd) for path in (proc.folder(seen.pid), *targets))
+
+
+def _inside(path: str, folder: str) -> bool:
+    """Tell whether a path is a folder or below it; the top of everything counts as no folder."""
+    return len(folder) > 1 and (path == folder or path.startswith(folder + "/"))

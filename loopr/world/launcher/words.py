@@ -1,0 +1,192 @@
+"""What the engine's side and the launcher say to each other, and what both find in the folder of an attempt.
+
+`run.json` is the claim: it is linked into place once, before the command starts, so that nothing runs twice; the
+command's own pid is filled in after the spawn. `outcome.json` arrives by rename, and only when nothing of the attempt
+is left. `kill` is a wish written for a supervisor that no launcher speaks for any more.
+
+Knows words only. Must never know how they travel, nor start anything.
+"""
+
+# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PROTO = 1
+SOCKET = "launcher.sock"
+RUN, OUTCOME, KILL = "run.json", "outcome.json", "kill"
+STREAMS = ("stdout.log", "stderr.log")
+WORKSPACE_MARK, LEASE_MARK = "LOOPR_WORKSPACE", "LOOPR_LEASE"
+MISSING, NOT_EXECUTABLE = 127, 126
+
+Reason = Literal["exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost"]
+REASONS = ("exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost")
+
+Message = dict[str, Any]
+Usage = tuple[float, float, int]  # seconds of user and system time, largest resident set in KiB
+
+
+class AttemptSpec(NamedTuple):
+    """One command to run once; the folder exists and belongs to this attempt alone. A clock of 0 is off."""
+
+    id: str
+    folder: Path
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: Path
+    wall_ms: int = 0
+    idle_ms: int = 0
+    first_byte_ms: int = 0
+    grace_ms: int = 10_000
+    head_bytes: int = 16 << 20
+    tail_bytes: int = 16 << 20
+
+
+class Outcome(NamedTuple):
+    """How an attempt ended; nothing of it is left.
+
+    `reason` says who ended it, `code` or `signal` how the command did, where that is known. `not_started` never ran,
+    `lost` may have. `cause` is the errno's name of what did not start, and `rebooted` of what a restart of the machine
+    took; `strays` counts the processes that outlived the command. The resident set of a small command reads as that of
+    its supervisor: the kernel counts from before the exec.
+    """
+
+    reason: Reason
+    code: int | None = None
+    signal: int | None = None
+    started_at: int = 0
+    wall_ms: int = 0
+    user_ms: int = 0
+    system_ms: int = 0
+    max_rss_kb: int = 0
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    strays: int = 0
+    cause: str = ""
+    message: str = ""
+
+
+class Run(NamedTuple):
+    """The claim of an attempt: who watches which process, and by what to know what belongs to it.
+
+    A pid counts together with its start time, and both with the boot id. `pid` is 0 until the command was spawned.
+    `started_ms` is on the monotonic clock, which all processes of one boot share.
+    """
+
+    id: str
+    boot_id: str
+    launcher: int
+    supervisor: int
+    supervisor_start: int
+    pid: int
+    pid_start: int
+    started_at: int
+    started_ms: int
+    pipes: tuple[int, ...]
+    cwd: str
+    workspace: str
+    lease: str
+    wall_ms: int
+    idle_ms: int
+    first_byte_ms: int
+    grace_ms: int
+    head_bytes: int
+    tail_bytes: int
+
+
+def encode(message: Message) -> bytes:
+    """Write a message as one line; names that are not UTF-8 survive as escapes."""
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    """Read a message; `ValueError` where it is none."""
+    said = json.loads(line)
+    if not isinstance(said, dict):
+        raise ValueError("not a message")
+    return said
+
+
+def run_message(spec: AttemptSpec) -> Message:
+    """Say an attempt as the launcher hears it."""
+    return {
+        **spec._asdict(),
+        "do": "run",
+        "folder": str(spec.folder),
+        "cwd": str(spec.cwd),
+        "env": dict(spec.env),
+        "stdin": str(spec.stdin),
+    }
+
+
+def read_run(folder: str) -> Run | None:
+    """Read the claim of an attempt, None if nobody has claimed it."""
+    said = _read(os.path.join(folder, RUN))
+    if said is None:
+        said = _read(os.path.join(folder, RUN))  # the pid may have been written over it at that moment
+    try:
+        return None if said is None else Run(**{**said, "pipes": tuple(said["pipes"])})
+    except (TypeError, KeyError):
+        return None
+
+
+def read_outcome(folder: str) -> Outcome | None:
+    """Read how an attempt ended, None if it has not, or if what stands there is no outcome."""
+    said = _read(os.path.join(folder, OUTCOME))
+    return None if said is None else outcome_of(said)
+
+
+def outcome_of(said: Message) -> Outcome | None:
+    """Read an outcome from what was said or written, None if it is none."""
+    try:
+        found = Outcome(**said)
+    except TypeError:
+        return None
+    return found if found.reason in REASONS and _well_typed(found) else None
+
+
+def _well_typed(found: Outcome) -> bool:
+    """Tell whether every part is of its kind."""
+    numbers = (found.code or 0, found.signal or 0, *found[3:11])
+    return all(isinstance(number, int) for number in numbers) and isinstance(found.cause + found.message, str)
+
+
+def replace_file(path: str, text: bytes) -> None:
+    """Put a file in its place as a whole, or raise and leave no other trace."""
+    fresh = f"{path}.{os.getpid()}"
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        try:
+            whole = os.write(descriptor, text) == len(text)
+        finally:
+            os.close(descriptor)
+        if not whole:
+            raise OSError(28, "No space left on device")
+        os.rename(fresh, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(fresh)
+        raise
+
+
+def _read(path: str) -> Message | None:
+    """Read a small JSON document, None if it is not there or is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return decode(os.read(descriptor, 1 << 20))
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)

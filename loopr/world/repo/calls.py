@@ -1,0 +1,207 @@
+"""The one door to git: every call names its git directory and its work tree, and none relies on discovery.
+
+Knows how git is started and which of its habits are switched off for calls of ours. Must never know loops, branches or
+what an answer means.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, BinaryIO, NamedTuple, cast
+
+from loopr.errors import SettingsError, WorldError
+
+Settings = tuple[tuple[str, str], ...]
+Kept = tuple[int, ...]
+
+QUIET: Settings = (
+    ("core.hooksPath", os.devnull),
+    ("core.fsmonitor", "false"),
+    ("core.editor", "true"),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("rerere.enabled", "false"),
+    ("rebase.autoStash", "false"),
+    ("merge.autoStash", "false"),
+    ("rebase.updateRefs", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("i18n.commitEncoding", "utf-8"),
+    ("core.filesRefLockTimeout", "3000"),
+    ("core.packedRefsTimeout", "5000"),
+    ("advice.addEmbeddedRepo", "false"),
+)
+"""What is off even in a checkout of the user's."""
+
+OURS: Settings = (
+    ("core.sparseCheckout", "false"),
+    ("core.splitIndex", "false"),
+    ("index.sparse", "false"),
+    ("core.ignoreStat", "false"),
+    ("core.trustctime", "true"),
+    ("core.checkStat", "default"),
+    ("core.safecrlf", "false"),
+    ("merge.directoryRenames", "false"),
+    ("merge.conflictStyle", "merge"),
+    ("status.showUntrackedFiles", "all"),
+)
+"""What is fixed besides in worktrees of ours: a command may have set it otherwise."""
+
+LOCAL_VARIABLES = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+)
+"""What `git rev-parse --local-env-vars` lists, and what changes how a repository is found or named."""
+
+_TRIES = 9
+_FIRST_WAIT_SECS = 0.005
+_PASSING = re.compile(
+    r"failed to read \S*commondir|could not create (leading )?director|could not lock config file"
+    r"|gc is already running|Unable to create '.*\.lock': File exists|Another git process seems to be running"
+)
+_HOST = re.compile(
+    r"No space left|Read-only file system|Too many open files|Cannot allocate memory|Input/output error"
+    r"|Resource temporarily unavailable|quota exceeded|\.lock': File exists",
+    re.IGNORECASE,
+)
+_TOLD_LINES = 6
+
+
+class Said(NamedTuple):
+    """The answer of one call of git."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def line(self) -> str:
+        """The answer as one line of text."""
+        return os.fsdecode(self.out).strip()
+
+    @property
+    def parts(self) -> list[str]:
+        """The answer as texts that end with a NUL each."""
+        return os.fsdecode(self.out).split("\0")[:-1]
+
+
+class GitFailed(WorldError):
+    """Git refused; `said` is what it said, and `host` is true where the machine and not the repository is the cause."""
+
+    def __init__(self, what: str, said: Said) -> None:
+        """Name the call in words, and hand over the answer."""
+        lines = [line for line in said.err.splitlines() if not line.startswith("hint:")]
+        self.said = said
+        self.host = bool(_HOST.search(said.err))
+        super().__init__(f"{what}: " + " ".join(lines[-_TOLD_LINES:] or [f"git ended with {said.code}"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Git, standing before one git directory and one work tree; any thread may use it."""
+
+    git_dir: Path
+    common: Path
+    work_tree: Path
+    settings: Settings = QUIET + OURS
+    variables: tuple[tuple[str, str], ...] = ()
+    kept: Kept = ()  # locks that a git which outlives us keeps held
+
+    def with_index(self, index: Path) -> Door:
+        """Return the same door with an index of its own."""
+        return replace(self, variables=(*self.variables, ("GIT_INDEX_FILE", str(index))))
+
+    def keeping(self, *descriptors: int) -> Door:
+        """Return the same door, whose calls keep these locks for as long as they run, whatever becomes of us."""
+        return replace(self, kept=(*self.kept, *descriptors))
+
+    def ask(self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None) -> Said:
+        """Call git and return whatever it answers; what passes by itself is tried again for half a second or so."""
+        named = {"GIT_DIR": str(self.git_dir), "GIT_COMMON_DIR": str(self.common), "GIT_WORK_TREE": str(self.work_tree)}
+        command = ["git", *(word for key, value in self.settings for word in ("-c", f"{key}={value}")), *arguments]
+        environment = named | dict(self.variables) | dict(variables or {})
+        wait_secs = _FIRST_WAIT_SECS
+        for _ in range(_TRIES - 1):
+            said = call(self.work_tree, command, environment, stdin, self.kept)
+            if said.code == 0 or not _PASSING.search(said.err):
+                return said
+            time.sleep(wait_secs)
+            wait_secs *= 2
+        return call(self.work_tree, command, environment, stdin, self.kept)
+
+    def run(self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None) -> Said:
+        """Call git and return its answer, or raise what it says."""
+        said = self.ask(*arguments, stdin=stdin, variables=variables)
+        if said.code:
+            raise GitFailed(f"git {arguments[0]} failed in {self.work_tree}", said)
+        return said
+
+
+def call(
+    folder: Path, command: list[str], environment: Mapping[str, str], stdin: bytes = b"", kept: Kept = ()
+) -> Said:
+    """Run git once in a folder, apart from our terminal, without what a hook or a caller left in the environment."""
+    if not folder.is_dir():  # GitPython would go on wherever we happen to stand
+        raise WorldError(f"the folder {folder} is gone", hint="it is made anew at the next attempt")
+    inherited = [name for name in LOCAL_VARIABLES if name in os.environ and name not in environment]
+    drop = ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
+    calm = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true"}
+    with tempfile.TemporaryFile() as given:
+        given.write(stdin)
+        given.seek(0)
+        return _execute(folder, [*drop, *command], calm | dict(environment), given, kept)
+
+
+def _execute(folder: Path, command: list[str], environment: dict[str, str], given: IO[bytes], kept: Kept) -> Said:
+    """Start git through GitPython, one object for each call: a shared one is not safe among threads."""
+    try:
+        from git.cmd import Git
+        from git.exc import GitCommandNotFound
+    except ImportError as error:
+        raise _no_git() from error
+    try:
+        said = Git(str(folder)).execute(
+            command,
+            istream=cast(BinaryIO, given),
+            env=environment,
+            with_extended_output=True,
+            with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+            start_new_session=True,
+            pass_fds=kept,
+        )
+    except GitCommandNotFound as error:
+        raise _no_git() from error
+    except OSError as error:
+        raise WorldError(f"git cannot be started: {error.strerror or error}") from error
+    return Said(int(said[0]), bytes(said[1]), str(said[2]))
+
+
+def _no_git() -> SettingsError:
+    """Say that there is no git."""
+    return SettingsError("git cannot be used", hint="install git 2.38 or newer")

@@ -1,0 +1,79 @@
+"""The checkouts of the repository, the user's and ours: which branch each holds, and what is under way in it.
+
+Knows where git writes such things down. Must never know what follows from them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr.world.repo.calls import Door
+from loopr.world.repo.ground import HEADS, Ground
+
+_UNDER_WAY = {
+    "rebase-merge": "rebased",
+    "rebase-apply": "rebased",
+    "BISECT_START": "bisected",
+}
+_BRANCH_FILES = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
+
+
+class Checkout(NamedTuple):
+    """One folder with files of the repository; `busy` maps branches to what is under way with them there."""
+
+    folder: Path
+    git_dir: Path
+    branch: str
+    busy: dict[str, str]
+    ours: bool
+
+
+def checkouts(ground: Ground, door: Door | None = None) -> list[Checkout]:
+    """List every checkout that exists."""
+    said = (door or ground.door).run("worktree", "list", "--porcelain", "-z")
+    git_dirs = dict(_linked(ground))
+    found = []
+    for block in os.fsdecode(said.out).split("\0\0"):
+        facts = dict(line.partition(" ")[::2] for line in block.split("\0") if line)
+        if "worktree" not in facts or "bare" in facts:
+            continue
+        folder = Path(facts["worktree"])
+        git_dir = git_dirs.get(folder.resolve(), ground.common)
+        busy = dict(_busy(git_dir))
+        ours = folder.resolve().is_relative_to(ground.worktrees)
+        found.append(Checkout(folder, git_dir, facts.get("branch", ""), busy, ours))
+    return found
+
+
+def holders(ground: Ground, branch: str) -> list[Checkout]:
+    """List the checkouts that are not ours and have this branch, checked out or in the middle of something."""
+    return [each for each in checkouts(ground) if not each.ours and (each.branch == branch or branch in each.busy)]
+
+
+def _linked(ground: Ground) -> Iterator[tuple[Path, Path]]:
+    """Pair the folder of each linked worktree with its administrative folder."""
+    places = ground.common / "worktrees"
+    for admin in places.iterdir() if places.is_dir() else ():
+        text = read_line(admin / "gitdir")
+        if text:
+            yield (admin / text).resolve().parent, admin
+
+
+def _busy(git_dir: Path) -> Iterator[tuple[str, str]]:
+    """Name the branches that a rebase or a bisection will come back to."""
+    for name in _BRANCH_FILES:
+        text = read_line(git_dir / name)
+        if text:
+            branch = text if text.startswith("refs/") else HEADS + text
+            yield branch, _UNDER_WAY[name.partition("/")[0]]
+
+
+def read_line(path: Path) -> str:
+    """Read a small file of git's, nothing if it is not there or no text."""
+    try:
+        return os.fsdecode(path.read_bytes()).strip()
+    except OSError:
+        return ""

@@ -1,0 +1,116 @@
+"""Where everything is: the repository, the folder of worktrees, the state folder; and the doors to each.
+
+Knows how the places are found and named. Must never know what is done there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopr.errors import SettingsError
+from loopr.world.repo.calls import QUIET, Door, call
+from loopr.world.repo.locks import held
+
+HEADS = "refs/heads/"
+PLANS = "refs/loopr/plans/"  # the newest tip of a plan branch that loopr knows of
+WORK = "refs/loopr/work/"  # the engine's last commit of a loop
+CANDIDATE = "refs/loopr/candidate/"
+LANDED = "refs/loopr/landed/"  # the tip of a loop that has landed, so that its own commits stay
+BACKUP = "refs/loopr/backup/"
+OWN_FOLDER = ".loopr"
+POOL_FOLDER = ".pool"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A repository as this package sees it; `left_out` are paths of the tree that the engine never commits."""
+
+    top: Path | None
+    git_dir: Path
+    common: Path
+    state: Path
+    worktrees: Path
+    prefix: str = "loopr/"
+    pool: int = 4
+    include: str = ".worktreeinclude"
+    left_out: tuple[str, ...] = (OWN_FOLDER, "specs", "worktrees")
+    max_file_bytes: int = 50 * 1024 * 1024
+
+    @property
+    def door(self) -> Door:
+        """Git for refs and objects: its work tree is an empty folder, so that no mistake can reach a checkout."""
+        void = self.state / "void"
+        void.mkdir(parents=True, exist_ok=True)
+        return Door(self.common, self.common, void)
+
+    @property
+    def users_door(self) -> Door:
+        """Git in the user's checkout, with the user's settings but for what would act behind our backs."""
+        if self.top is None:
+            return self.door
+        return Door(self.git_dir, self.common, self.top, QUIET)
+
+    def branch(self, name: str) -> str:
+        """Return the full name of the branch of a loop or a plan."""
+        return f"{HEADS}{self.prefix}{name}"
+
+    def short_branch(self, name: str) -> str:
+        """Return the name of that branch as people write it."""
+        return f"{self.prefix}{name}"
+
+    def is_left_out(self, path: str) -> bool:
+        """Say whether a path of the tree is never committed by the engine."""
+        return any(path == each or path.startswith(f"{each}/") for each in self.left_out)
+
+    @contextmanager
+    def alone(self) -> Iterator[Door]:
+        """Hold the one lock around what all worktrees share, and give a door whose calls keep it."""
+        with held(self.state / "git.lock") as descriptor:
+            yield self.door.keeping(descriptor)
+
+
+def open_ground(
+    root: Path,
+    *,
+    worktrees: Path,
+    state: Path | None = None,
+    prefix: str = "loopr/",
+    pool: int = 4,
+    include: str = ".worktreeinclude",
+    artifacts: Path | None = None,
+    max_file_mb: int = 50,
+) -> Ground:
+    """Find the repository around a folder, the way that a command in it would, or say why git will not work there."""
+    said = call(root, ["git", "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"], {})
+    if said.code:
+        raise SettingsError(
+            f"git will not work in {root}: {said.err.strip()}", hint="mend what git names; `loopr doctor` looks again"
+        )
+    git_dir, common = (Path(line).resolve() for line in said.line.splitlines())
+    inside = call(root, ["git", "rev-parse", "--path-format=absolute", "--show-toplevel"], {})
+    top = Path(inside.line).resolve() if inside.code == 0 else None
+    if (common / "reftable").exists():
+        raise SettingsError("this repository keeps its refs as reftable", hint="loopr needs the files format for now")
+    places = [OWN_FOLDER, *_within(top, worktrees), *_within(top, artifacts)]
+    return Ground(
+        top=top,
+        git_dir=git_dir,
+        common=common,
+        state=(state or common / "loopr").resolve(),
+        worktrees=worktrees.resolve(),
+        prefix=prefix,
+        pool=pool,
+        include=include,
+        left_out=tuple(dict.fromkeys(places)),
+        max_file_bytes=max_file_mb * 1024 * 1024,
+    )
+
+
+def _within(top: Path | None, folder: Path | None) -> list[str]:
+    """Return a folder's path in the tree, nothing if it is not in the checkout."""
+    if top is None or folder is None or not folder.resolve().is_relative_to(top):
+        return []
+    return [folder.resolve().relative_to(top).as_posix()]

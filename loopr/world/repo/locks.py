@@ -1,0 +1,42 @@
+"""Locks that die with their owner, and the lock files of git's that outlived theirs.
+
+One `flock` for each common git directory stands around every change of what its worktrees share; one for each worktree
+around what is done to its files. Both are handed to the git that runs under them, so that a git which outlives us still
+keeps the next engine waiting. Must never know what is done under a lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+STALE_SECS = 30.0
+
+
+@contextmanager
+def held(path: Path) -> Iterator[int]:
+    """Hold the lock of this file, and give its descriptor for those who shall keep it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)  # not unlocked: a git that still runs under it has a copy
+
+
+def remove_stale(folders: list[Path], older_secs: float = STALE_SECS) -> list[Path]:
+    """Remove the lock files below these folders that nobody can still hold, and name them."""
+    limit = time.time() - older_secs
+    found: list[Path] = []
+    for folder in folders:
+        for path in folder.rglob("*.lock") if folder.is_dir() else ():
+            with suppress(OSError):
+                if path.lstat().st_mtime < limit and path.is_file():
+                    path.unlink()
+                    found.append(path)
+    return found

@@ -1,0 +1,141 @@
+"""Refs and objects: read several at once, change several at once, ask who descends from whom, build commits.
+
+Knows the plumbing of git. Must never know what a ref is for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr.world.repo.calls import Door, GitFailed
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.words import Message
+
+LOOSE_LIMIT = 1000
+_ABSENT = ("0" * 40, "0" * 64)
+_RACED = re.compile(r"but expected|reference already exists|unable to resolve reference|reference is missing")
+
+
+class Move(NamedTuple):
+    """One ref to change: `new` empty deletes it; `old` empty: it must not exist, None: it may be anything."""
+
+    ref: str
+    new: str
+    old: str | None = None
+
+
+class RefRaced(GitFailed):
+    """A ref was not where it was expected: somebody else moved it, nothing was changed."""
+
+
+def read_refs(door: Door, *names: str) -> dict[str, str]:
+    """Return where these refs stand, without those that do not exist; a name that ends in / means all below it."""
+    said = door.run("for-each-ref", "--format=%(refname)%00%(objectname)", *(name.rstrip("/") for name in names))
+    pairs = (line.split("\0") for line in os.fsdecode(said.out).splitlines())
+    wanted = set(names)
+    below = tuple(name for name in names if name.endswith("/"))
+    return {name: commit for name, commit in pairs if name in wanted or name.startswith(below)}
+
+
+def move_refs(door: Door, moves: Sequence[Move], why: str = "loopr") -> None:
+    """Change refs in one transaction, all or none; `RefRaced` where one of them is not where it was expected."""
+    if not moves:
+        return
+    text = b"".join(_command(move) for move in moves)
+    said = door.ask("update-ref", "-m", why, "--stdin", "-z", stdin=text)
+    if said.code:
+        kind = RefRaced if _RACED.search(said.err) else GitFailed
+        raise kind("the branches could not be moved", said)
+
+
+def _command(move: Move) -> bytes:
+    """Write one line of the transaction."""
+    zeros = _ABSENT[0] if len(move.new or move.old or "") <= 40 else _ABSENT[1]
+    if not move.new:
+        words = [f"delete {move.ref}", move.old or ""]
+    elif move.old is None:
+        words = [f"update {move.ref}", move.new, ""]
+    else:
+        words = [f"update {move.ref}", move.new, move.old or zeros]
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
+
+
+def is_ancestor(door: Door, old: str, new: str) -> bool:
+    """Say whether one commit is contained in another; an object that is gone is contained in nothing."""
+    return old == new or door.ask("merge-base", "--is-ancestor", old, new).code == 0
+
+
+def merge_base(door: Door, one: str, other: str) -> str:
+    """Return the commit at which two lines part, nothing where they have none in common."""
+    said = door.ask("merge-base", one, other)
+    return said.line.partition("\n")[0] if said.code == 0 else ""
+
+
+def tree_of(door: Door, commit: str) -> str:
+    """Return the tree of a commit."""
+    return door.run("rev-parse", "--verify", f"{commit}^{{tree}}").line
+
+
+def commit_of(door: Door, name: str) -> str:
+    """Return the commit that a name stands for, nothing if it stands for none."""
+    said = door.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return said.line if said.code == 0 else ""
+
+
+def contained_in(door: Door, commit: str, refs: Iterable[str]) -> str:
+    """Return the first of these refs that contains a commit, nothing if none does."""
+    patterns = [ref.rstrip("/") for ref in refs]
+    said = door.ask("for-each-ref", "--count=1", "--format=%(refname)", f"--contains={commit}", *patterns)
+    return said.line if said.code == 0 and patterns else ""
+
+
+def make_commit(door: Door, tree: str, parents: Sequence[str], message: Message) -> str:
+    """Make a commit object; the same words, time and identity give the same commit."""
+    when = f"@{message.at_ms // 1000} +0000"
+    variables = dict(_identity(door)) | {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+    words = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
+    text = message_text(message).encode("utf-8", "replace")
+    return door.run("commit-tree", tree, *words, "-F", "-", stdin=text, variables=variables).line
+
+
+def _identity(door: Door) -> tuple[tuple[str, str], ...]:
+    """Return the identity to supply where the user has configured none; a repository is asked once."""
+    if door.common not in _IDENTITIES:
+        known = door.ask("-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT").code == 0
+        _IDENTITIES[door.common] = () if known else _LOOPR
+    return _IDENTITIES[door.common]
+
+
+_IDENTITIES: dict[Path, tuple[tuple[str, str], ...]] = {}
+_LOOPR = tuple(
+    (f"GIT_{who}_{what}", value)
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "loopr"), ("EMAIL", "loopr@localhost"))
+)
+
+
+def message_text(message: Message) -> str:
+    """Write a commit message: one line, a body, and the trailers as a paragraph of their own."""
+    paragraphs = [" ".join(message.subject.split()) or "work"]
+    paragraphs += [message.body.strip()] if message.body.strip() else []
+    trailers = [f"{key}: {' '.join(str(value).split())}" for key, value in message.trailers]
+    return "\n\n".join([*paragraphs, *(["\n".join(trailers)] if trailers else [])]) + "\n"
+
+
+def pack_refs(ground: Ground, limit: int = LOOSE_LIMIT) -> bool:
+    """Pack the refs once there are many files of them, and say whether that was done."""
+    folders = [ground.common / "refs" / "loopr", ground.common / "refs" / "heads"]
+    if sum(_files(folder) for folder in folders) <= limit:
+        return False
+    with ground.alone() as door:
+        door.run("pack-refs", "--all")
+    return True
+
+
+def _files(folder: Path) -> int:
+    """Count the files below a folder."""
+    return sum(len(files) for _, _, files in os.walk(folder))

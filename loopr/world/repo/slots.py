@@ -1,0 +1,140 @@
+"""Which worktree serves which loop: a small file under the state folder, written whole and by rename.
+
+A slot is a worktree with an administrative folder of its own; its checkout is renamed from the pool to the loop's name
+and back. If the file is lost it is told anew from what git has. Must never know what a checkout contains.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from loopr.world.repo.checkouts import read_line
+from loopr.world.repo.ground import OWN_FOLDER, POOL_FOLDER, Ground
+
+LOCK_REASON = "loopr"
+PRIVATE_INDEX = "loopr-index"
+_ID = "loopr-"
+
+Slots = dict[str, "Slot"]
+
+
+class Slot(NamedTuple):
+    """One worktree: `preparing` until its files are what they should be, then `used`; `free`, or `retired` and why."""
+
+    id: str
+    name: str = ""
+    state: str = "free"
+    folder: str = ""
+    why: str = ""
+
+    def place(self, ground: Ground) -> Path:
+        """The folder with its files."""
+        return ground.worktrees / (self.folder or f"{POOL_FOLDER}/{self.id}")
+
+    def pool_place(self, ground: Ground) -> Path:
+        """Where its folder is while nobody uses it."""
+        return ground.worktrees / POOL_FOLDER / self.id
+
+    def admin(self, ground: Ground) -> Path:
+        """Its administrative folder inside the git directory."""
+        return ground.common / "worktrees" / self.id
+
+    def lock(self, ground: Ground) -> Path:
+        """The lock around what is done to its files."""
+        return ground.state / "locks" / f"{self.id}.lock"
+
+
+def load(ground: Ground) -> Slots:
+    """Read all slots; a file that is lost or broken is told anew."""
+    try:
+        rows: list[dict[str, Any]] = json.loads(_file(ground).read_bytes())
+        return {row["id"]: Slot(**row) for row in rows}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {slot.id: slot for slot in _told_anew(ground)}
+
+
+def save(ground: Ground, slots: Slots) -> None:
+    """Write all slots; only for whoever holds the lock around what worktrees share."""
+    fresh = _file(ground).with_suffix(".new")
+    fresh.write_text(json.dumps([slot._asdict() for slot in slots.values()]), encoding="utf-8")
+    fresh.replace(_file(ground))
+
+
+def slot_of(ground: Ground, name: str) -> Slot | None:
+    """Return the slot that serves a loop now, None if there is none."""
+    return among(load(ground), name)
+
+
+def among(slots: Slots, name: str) -> Slot | None:
+    """Return the slot that serves a loop now, None if there is none."""
+    return next((each for each in slots.values() if each.name == name and each.state in ("preparing", "used")), None)
+
+
+def next_id(ground: Ground, slots: Slots) -> str:
+    """Return an id that neither we nor git have used for a worktree that is still there."""
+    number = 1
+    while (each := Slot(f"{_ID}{number}")).id in slots or each.admin(ground).exists() or each.place(ground).exists():
+        number += 1
+    return each.id
+
+
+def point(ground: Ground, slot: Slot) -> None:
+    """Write anew what ties a folder to its administrative folder: a command may have changed any of it."""
+    admin, place = slot.admin(ground), slot.place(ground)
+    admin.mkdir(parents=True, exist_ok=True)
+    _displace(place)
+    for file, text in (
+        (admin / "gitdir", f"{place}/.git"),
+        (admin / "commondir", "../.."),
+        (admin / "locked", LOCK_REASON),
+        (place / ".git", f"gitdir: {admin}"),
+    ):
+        if read_line(file) != text or file.is_symlink():
+            write_line(file, text)
+
+
+def displaced(place: Path) -> list[Path]:
+    """List the repositories that somebody made in the place of the worktree's own `.git` file."""
+    return sorted((place / OWN_FOLDER).glob("displaced-*.git"))
+
+
+def _displace(place: Path) -> None:
+    """Put a `.git` that is a folder of somebody's out of the way: it may hold commits."""
+    dot_git = place / ".git"
+    if dot_git.is_dir() and not dot_git.is_symlink():
+        aside = place / OWN_FOLDER / f"displaced-{len(displaced(place)) + 1}.git"
+        aside.parent.mkdir(exist_ok=True)
+        dot_git.rename(aside)
+
+
+def write_line(file: Path, text: str) -> None:
+    """Write a small file of git's, by rename."""
+    with suppress(FileNotFoundError):
+        if file.is_symlink():
+            file.unlink()
+    fresh = file.with_name(file.name + ".loopr-new")
+    fresh.write_bytes(os.fsencode(text) + b"\n")
+    fresh.replace(file)
+
+
+def _file(ground: Ground) -> Path:
+    """The file that remembers the slots."""
+    ground.state.mkdir(parents=True, exist_ok=True)
+    return ground.state / "worktrees.json"
+
+
+def _told_anew(ground: Ground) -> list[Slot]:
+    """Tell from git's own folders which worktrees are ours; what was being prepared counts as used, to be safe."""
+    found = []
+    for admin in sorted((ground.common / "worktrees").glob(f"{_ID}*")):
+        folder = Path(read_line(admin / "gitdir")).parent
+        if folder.parent == ground.worktrees / POOL_FOLDER:
+            found.append(Slot(admin.name))
+        elif folder.is_relative_to(ground.worktrees):
+            name = folder.relative_to(ground.worktrees).as_posix()
+            found.append(Slot(admin.name, name, "used", name))
+    return found

@@ -1,0 +1,148 @@
+"""What the workspace as a whole is doing, in a few lines from the top."""
+
+from __future__ import annotations
+
+from loopr.core import observations as o
+from loopr.core import wishes
+from loopr.core.model import Failure, Usage
+from tests.ui.scenes import COMMANDS, OAUTH, Desk, flat
+
+
+def test_an_empty_workspace(desk: Desk) -> None:
+    """Before anything is planned there is an answer all the same."""
+    assert desk.lines("status") == [
+        "engine  not running",
+        "loops   0 loops",
+        "slots   0 of 50 taken",
+        "queue   0 waiting for a slot",
+    ]
+
+
+def test_a_workspace_at_work(shop: Desk) -> None:
+    """Counts, slots and the queue by type."""
+    shop.start(flat(f"s{n}" for n in range(8)))
+    shop.choose()
+    assert shop.lines("status") == [
+        "engine  not running",
+        "loops   9 loops · 3 waiting · 5 leased · 1 complete",
+        "slots   5 of 50 taken",
+        "queue   3 waiting for a slot: 3 spec",
+    ]
+
+
+def test_no_ceiling(shop: Desk) -> None:
+    """Without a ceiling the number of taken slots is told alone, and there are no queue limits."""
+    shop("set", "concurrency.max_loops", "0")
+    shop.start(flat(["a"]))
+    shop.choose()
+    assert "slots   1 taken, no ceiling" in shop.lines("status")
+    body = shop("status", "--json").document
+    assert (body["capacity"]["free"], body["queue"]["soft_limit"], body["queue"]["hard_limit"]) == (None, None, None)
+
+
+def test_many_states_are_told_on_several_lines(shop: Desk) -> None:
+    """The counts of a busy workspace wrap at 80 columns."""
+    names = ["leased", "running", "checking", "parked", "cancelled", "failed", "waiting"]
+    shop.start(flat(names))
+    shop("set", "concurrency.per_type.spec", "6")
+    shop("set", "retry.max_iterations.spec", "1")
+    shop.wish(wishes.cancel, "p/cancelled", "ada")
+    shop.choose()
+    for name in ("running", "checking", "parked", "failed"):
+        shop.run(f"p/{name}")
+    shop.end("p/checking")
+    shop.end("p/parked", Failure.CONFIG, "no such program")
+    shop.end("p/failed", Failure.REFUSED, "no")
+    lines = shop.lines("status")
+    assert max(map(len, lines)) <= 80
+    assert lines[1:3] == [
+        "loops   8 loops · 2 leased · 1 running · 1 checking · 1 complete · 1 parked",
+        "                · 1 failed · 1 cancelled",
+    ]
+
+
+def test_projects_are_compared(shop: Desk) -> None:
+    """With more than one project, each has its weight, its share of the use, and the share it is due."""
+    shop.write("loopr.yml", COMMANDS + "projects: {api: {weight: 3}, web: {weight: 1}}\n")
+    shop.start(flat(["a"], "p").replace("id: p\n", "id: p\nproject: api\n"), "p.md")
+    shop.start(flat(["b"], "q").replace("id: q\n", "id: q\nproject: web\n"), "q.md")
+    shop.choose()
+    for plan, loop, tokens in (("p", "p/a", 9_000), ("q", "q/b", 1_000)):
+        shop.run(loop)
+        shop.see(o.AttemptUsed(loop, 1, Usage(tokens, None, 1000)))
+        shop.end(loop, Failure.REFUSED, "no")
+        assert plan
+    lines = shop.lines("status")
+    at = lines.index("project  weight  share  target  used  running")
+    assert [line.split() for line in lines[at + 1 :]] == [
+        ["api", "3", "90%", "75%", "9k", "0"],
+        ["web", "1", "10%", "25%", "1k", "0"],
+    ]
+
+
+def test_problems_are_told_in_full(shop: Desk) -> None:
+    """A parked loop, a failed one and a bad file each have their reason, with every line of it."""
+    shop.start(flat(["a", "b"]))
+    shop.choose()
+    for name in ("a", "b"):
+        shop.run(f"p/{name}")
+    shop.end("p/a", Failure.CONFIG, "no such program: make")
+    shop.see(o.FileRefused("p/b", "specs/p/b/spec.md", "spec.md:1:1 is empty\nand more"))
+    lines = shop.lines("status")
+    assert lines[lines.index("problems:") + 1 :] == [
+        "  specs/p/b/spec.md: spec.md:1:1 is empty",
+        "    and more",
+        "  p/a (parked): no such program: make",
+    ]
+
+
+def test_holds_the_host_and_the_queue_are_told(shop: Desk) -> None:
+    """Whatever keeps everything waiting stands in the status."""
+    shop("set", "queue.soft_limit", "1")
+    shop.start(flat(f"s{n}" for n in range(8)))
+    shop.choose()
+    shop.see(o.HostSeen("the disk is full"))
+    shop.wish(wishes.pause, "workspace", "ada", "")
+    assert "the workspace is paused by ada since 12:00:00; `loopr resume --all`" in shop.lines("status")
+    assert "host    the disk is full" in shop.lines("status")
+    assert shop("status", "--json").document["paused"] == {"by": "ada", "at": "2026-01-01T12:00:00.000Z", "reason": ""}
+    shop.wish(wishes.resume, "workspace", "ada")
+    assert any(line.startswith("warning: queue delayed; respecting caps") for line in shop.lines("status")) is False
+    shop.see(o.HostSeen(""))
+    assert "warning: queue delayed; respecting caps (3 waiting, the soft limit is 1)" in shop.lines("status")
+
+
+def test_landed_work_that_nobody_declares_is_remembered(shop: Desk) -> None:
+    """A loop that landed and is no longer declared stays under the problems with the line that takes it back."""
+    shop.start(flat(["a", "b"]))
+    shop.choose()
+    shop.land("p/a", "k")
+    shop.start(flat(["b"]), "plan.md", "--yes")
+    assert "  p/a: its work has landed and is no longer declared: `git revert c0ffee`" in shop.lines("status")
+
+
+def test_a_changed_plan_file_is_noticed(desk: Desk) -> None:
+    """The status says when a plan's file is not what was started from it, and stops when it is started again."""
+    desk.start()
+    assert not any("plan.md" in line for line in desk.lines("status"))
+    desk.write("plan.md", OAUTH + "\nMore.\n")
+    assert any("plan.md" in line and "loopr start" in line for line in desk.lines("status"))
+    desk("start", "--no-run", desk.folder / "plan.md")
+    assert not any("plan.md" in line for line in desk.lines("status"))
+    (desk.folder / "plan.md").unlink()
+    assert desk("status").code == 0
+
+
+def test_a_running_engine_is_named(desk: Desk) -> None:
+    """Whoever holds the lock as an engine is named with its process; a command that takes a turn is not."""
+    from loopr.wiring import Workspace
+    from loopr.world.lock import EngineLock
+
+    desk.start()
+    lock = Workspace(desk.folder).place.lock
+    with EngineLock.acquire(lock, "engine"):
+        body = desk("status", "--json").document["engine"]
+        assert (body["running"], body["draining"]) == (True, False)
+        assert f"engine  running, pid {body['pid']} on {body['host']}" in desk.lines("status")
+    with EngineLock.acquire(lock, "turn"):
+        assert desk("status", "--json").document["engine"]["running"] is False
