@@ -48,7 +48,13 @@ class Memory(Protocol):
     """What a mind needs of a journal."""
 
     def append(
-        self, drafts: Sequence[Draft], changes: Iterable[Change] = (), spent: Iterable[Spent] = (), *, after: int
+        self,
+        drafts: Sequence[Draft],
+        changes: Iterable[Change] = (),
+        spent: Iterable[Spent] = (),
+        *,
+        after: int,
+        moved_ms: int = 0,
     ) -> int:
         """Keep events with the rows they lead to, or raise `Moved`."""
         ...
@@ -83,7 +89,13 @@ class Paper:
         self._rows: dict[tuple[str, str], str | None] = {}
 
     def append(
-        self, drafts: Sequence[Draft], changes: Iterable[Change] = (), spent: Iterable[Spent] = (), *, after: int
+        self,
+        drafts: Sequence[Draft],
+        changes: Iterable[Change] = (),
+        spent: Iterable[Spent] = (),
+        *,
+        after: int,
+        moved_ms: int = 0,
     ) -> int:
         """Keep the rows for this run."""
         self._rows |= {(change.table, change.key): change.body for change in changes}
@@ -140,7 +152,7 @@ class Mind:
         ]
         changes = [Change(*each) for each in rows.changes]
         spent = [Spent(self.seq + 1 + place, *charge) for place, charge in rows.charges]
-        self.seq = self._memory.append(drafts, changes, spent, after=self.seq)
+        self.seq = self._memory.append(drafts, changes, spent, after=self.seq, moved_ms=rows.moved_ms)
 
     def entry(self, loop_id: str) -> Entry:
         """Return the entry a loop was declared with."""

@@ -28,11 +28,13 @@ from loopr.core.shared_steps import apply_shared
 class Rows(NamedTuple):
     """What a journal must write beside the events: rows by table and key (None deletes), and charges.
 
-    A charge comes with the place, among the events applied since, of the one that ended its attempt.
+    A charge comes with the place, among the events applied since, of the one that ended its attempt. All charges that
+    are kept already move with the clock by `moved_ms`.
     """
 
     changes: list[tuple[str, str, str | None]]
     charges: list[tuple[int, Charge]]
+    moved_ms: int = 0
 
 
 class Forest(Scene):
@@ -48,6 +50,7 @@ class Forest(Scene):
         self._entries: dict[str, str] = {}
         self._charges: list[tuple[int, Charge]] = []
         self._applied = 0
+        self._moved_ms = 0
 
     # --- applying events -------------------------------------------------------------------------------------------
 
@@ -183,6 +186,7 @@ class Forest(Scene):
         for loop in list(self.loops.values()):
             self._put(loop, _moved(loop, by_ms))
         self.ledger.move_clock(by_ms)
+        self._moved_ms += by_ms
         self.reindex()
 
     # --- rows ------------------------------------------------------------------------------------------------------
@@ -191,11 +195,7 @@ class Forest(Scene):
         """Return the rows that changed since the last call."""
         changes: list[tuple[str, str, str | None]] = []
         for loop_id in self._dirty:
-            loop = self.loops.get(loop_id)
-            changes.append(("loops", loop_id, _dump(encode_loop(loop)) if loop is not None else None))
-            if loop is None:
-                self._entries.pop(loop_id, None)
-                changes.append(("entries", loop_id, None))
+            changes.append(("loops", loop_id, _dump(encode_loop(self.loops[loop_id]))))
         changes += [("entries", loop_id, entry) for loop_id, entry in self._entries.items()]
         for key in sorted(self.shared.dirty):
             value = self.shared.row(key)
@@ -203,8 +203,8 @@ class Forest(Scene):
         for _, charge in self._charges:
             key = plan_key(charge.plan, charge.type)
             changes.append(("records", key, _dump(self.ledger.totals()[key])))
-        rows = Rows(changes, self._charges)
-        self._dirty, self._entries, self._charges, self._applied = {}, {}, [], 0
+        rows = Rows(changes, self._charges, self._moved_ms)
+        self._dirty, self._entries, self._charges, self._applied, self._moved_ms = {}, {}, [], 0, 0
         self.shared.dirty.clear()
         return rows
 

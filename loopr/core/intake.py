@@ -201,14 +201,14 @@ def _attempt_lost(scene: Scene, seen: o.AttemptLost, now: int) -> Iterator[Event
 def _attempt_used(scene: Scene, seen: o.AttemptUsed, now: int) -> Iterator[Event]:
     """More has been used; a loop that has reached its own budget is set aside."""
     loop = scene.loops.get(seen.loop)
-    if loop is None:
+    owner = (loop.lease or loop.ending) if loop is not None else None
+    if loop is None or owner is None or owner.attempt != seen.attempt or loop.status is Status.AWAITING:
         return
-    if loop.lease is not None and loop.lease.attempt == seen.attempt and loop.status is not Status.AWAITING:
-        if loop.live != seen.usage:
-            yield e.UsageSeen(loop.id, seen.attempt, seen.usage)
-        reached = own_budget_reached(scene, scene.loops[loop.id], now)
-        if reached and loop.status in _LIVE:
-            yield e.SetAside(loop.id, seen.attempt, Failure.BUDGET, reached, live=True)
+    if loop.live != seen.usage:
+        yield e.UsageSeen(loop.id, seen.attempt, seen.usage)
+    reached = own_budget_reached(scene, scene.loops[loop.id], now)
+    if reached and loop.status in _LIVE:
+        yield e.SetAside(loop.id, seen.attempt, Failure.BUDGET, reached, live=True)
 
 
 def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Event]:

@@ -54,7 +54,7 @@ def cost_of(policy: Policy, usage: Usage) -> int:
     """Price a usage in thousandths of a token: what was reported, else its time; unknown is never zero."""
     if usage.tokens is not None:
         return usage.tokens * 1000
-    return int(usage.ms * policy.tokens_per_second)
+    return max(1, int(usage.ms * policy.tokens_per_second))
 
 
 def usd_of(policy: Policy, usage: Usage, lane: str) -> int | None:

@@ -44,7 +44,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.LeaseReleased: _row(frozenset({S.LEASED, S.RUNNING}), S.PENDING, "free: given back, or never started"),
     e.LeaseExpired: _row(frozenset({S.LEASED, S.RUNNING}), frozenset({S.PENDING, S.PARKED}), "reclaimed: failures + 1"),
     e.LeaseRenewed: _row(S.RUNNING, None, "a pull worker is alive"),
-    e.UsageSeen: _row(_LIVE | {S.LANDING}, None, "what the attempt has used so far"),
+    e.UsageSeen: _row(_ALL, None, "what the attempt has used so far, also while it is told to stop"),
     e.WorkEnded: _row(S.RUNNING, S.CHECKING, "the command ended well; what is there has been committed"),
     e.Refused: _row(
         frozenset({S.RUNNING, S.CHECKING, S.LANDING}), frozenset({S.PENDING, S.FAILED}), "iteration + 1, failures 0"
@@ -133,9 +133,9 @@ def _fence(loop: Loop, event: e.LoopEvent) -> None:
     attempt: int | None = getattr(event, "attempt", None)
     if attempt is None or isinstance(event, e.LeaseGranted):
         return
-    if isinstance(event, e.AttemptGone):
-        present = loop.ending.attempt if loop.ending else None
-    else:
-        present = loop.lease.attempt if loop.lease else None
+    owner = loop.ending if isinstance(event, e.AttemptGone) else loop.lease
+    if isinstance(event, e.UsageSeen):
+        owner = loop.lease or loop.ending
+    present = owner.attempt if owner is not None else None
     if attempt != present:
         raise Impossible(f"{NAMES[type(event)]} for {loop.id}#{attempt}, but the lease is #{present}")

@@ -172,15 +172,26 @@ class Journal:
         self.close()
 
     def append(
-        self, drafts: Sequence[Draft], changes: Iterable[Change] = (), spent: Iterable[Spent] = (), *, after: int
+        self,
+        drafts: Sequence[Draft],
+        changes: Iterable[Change] = (),
+        spent: Iterable[Spent] = (),
+        *,
+        after: int,
+        moved_ms: int = 0,
     ) -> int:
-        """Keep events, rows and usage, all or none, and return the last seq; `Moved` if `after` is not the last one."""
+        """Keep events, rows and usage, all or none, and return the last seq; `Moved` if `after` is not the last one.
+
+        `moved_ms` is by how much the clock moved: the usage that is kept already moves with it.
+        """
         with plain_words(self.path, self._busy_ms), transaction(self._connection):
             found = self.last_seq()
             if found != after:
                 raise Moved(f"the journal is at {found}, not at {after}", hint="read on from there and decide again")
             last = after + len(drafts)
             self._connection.executemany(_INSERT_EVENT, ((seq, *draft) for seq, draft in enumerate(drafts, after + 1)))
+            if moved_ms:
+                self._connection.execute("UPDATE spent SET at = at + ?", (moved_ms,))
             written = self._apply(changes) + self._spend(spent, after, last)
             if written and not drafts:
                 raise Impossible("rows would change without an event that says why")

@@ -294,6 +294,14 @@ def test_the_end_of_a_stopped_attempt_is_heard_in_any_form() -> None:
     tell("plan p: a\nchoose p/a\nbegan p/a\nended p/a\npause now p/a\njudged p/a#1\np/a has status pending ending None")
 
 
+def test_what_a_stopped_attempt_says_last_still_counts() -> None:
+    """Usage that is reported after the stop is charged like any other; that of an older attempt is not."""
+    story = tell("plan p: a\nchoose p/a\nbegan p/a\npause now p/a\nused p/a#1 40 tokens 2s\ngone p/a#1")
+    assert story["p/a"].spent.tokens == 40
+    go_on(story, "used p/a#1 90 tokens 2s")
+    assert story["p/a"].spent.tokens == 40
+
+
 def test_what_a_stopped_attempt_used_is_charged_when_it_ends() -> None:
     """A stop is free of iterations and failures, not of money: its cost counts, once, when it is gone."""
     story = tell("plan p: a\nchoose p/a\nbegan p/a\nused p/a 30 tokens 2s\npause now p/a")

@@ -84,7 +84,7 @@ class Story:
         for event in events:
             if isinstance(event, ClockMoved):
                 self.charges = [charge._replace(at=charge.at + event.by_ms) for charge in self.charges]
-        changes, charges = self.forest.take_rows()
+        changes, charges, _ = self.forest.take_rows()
         for table, key, body in changes:
             if body is None:
                 self.rows.pop((table, key), None)

@@ -278,3 +278,11 @@ def test_size_counts_the_log(journal: Journal) -> None:
     before = journal.size()
     journal.append([draft("x" * 100_000)], after=0)
     assert journal.size() >= before + 100_000
+
+
+def test_usage_moves_with_the_clock(tmp_path: Path) -> None:
+    """When the clock has moved, what was used before counts as long as it would have."""
+    with Journal.open(tmp_path / "loopr.db", create=True) as journal:
+        journal.append([draft("declared")], spent=[spent(1, 5_000)], after=0)
+        journal.append([draft("clock_moved", None)], spent=[spent(2, 1_000)], after=1, moved_ms=-4_500)
+        assert [each.at for each in journal.spent_since(0)] == [500, 1_000]
