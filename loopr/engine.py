@@ -232,8 +232,9 @@ class Engine:
         known = {loop.id: loop.artifact for loop in below if self._place_of(loop) not in doubted}
         seen = list(self.hands.look_everywhere(plan, known))
         there = {getattr(each, "loop", "") for each in seen}
-        gone = [o.FileGone(loop.id) for loop in below if loop.on_disk and loop.id not in there]
-        return self.learn([*seen, *gone])
+        missed = [each for each in below if each.id not in there and (each.on_disk or self._place_of(each) in doubted)]
+        seen += [self.hands.look(each.id, each.type) or o.FileGone(each.id) for each in missed]
+        return self.learn(seen)
 
     def _place_of(self, loop: Loop) -> str:
         """Return how messages call a loop's artifact."""

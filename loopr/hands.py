@@ -7,7 +7,7 @@ never decide what is written, or when.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
@@ -35,15 +35,15 @@ class _Circumstances(TypedDict):
 class FileHands:
     """Writes and reads the tree as files."""
 
-    def __init__(self, root: Path, specs: Path, inputs: Path, policy: Policy, name_of: Callable[[Path], str]) -> None:
-        """Name the folders and the ladder; `name_of` says how messages call a path."""
-        self._root, self._specs, self._inputs, self._policy, self._name = root, specs, inputs, policy, name_of
+    def __init__(self, root: Path, specs: Path, inputs: Path, policy: Policy) -> None:
+        """Name the folders and the ladder."""
+        self._root, self._specs, self._inputs, self._policy = root, specs, inputs, policy
 
     def write_declared(self, loop_id: str, type_name: str, project: str, entry: Entry) -> o.DeclaredWritten:
         """Write the artifact of a declared loop and report it."""
         text, artifact = declared_artifact(entry, type_name, self._policy.types, project=project)
         path = artifact_path(self._specs, loop_id, type_name)
-        return o.DeclaredWritten(loop_id, self._publish(path, text), artifact, self._name(path))
+        return o.DeclaredWritten(loop_id, self._publish(path, text), artifact, self._place(loop_id, type_name))
 
     def _publish(self, path: Path, text: str) -> str:
         """Put the text in its place and return its digest."""
@@ -64,17 +64,21 @@ class FileHands:
 
     def look(self, loop_id: str, type_name: str, known: str = "") -> o.Observation | None:
         """Report a loop's artifact as it is on disk, None if there is none; one of a `known` digest is not read."""
-        path = artifact_path(self._specs, loop_id, type_name)
-        if not os.path.lexists(path):
-            return None
-        if known and self.digest_of(loop_id, type_name) == known:
-            return o.FileUnchanged(loop_id)
-        name = self._name(path)
+        name = self._place(loop_id, type_name)
         try:
+            path = artifact_path(self._specs, loop_id, type_name)
+            if not os.path.lexists(path):
+                return None
+            if known and self.digest_of(loop_id, type_name) == known:
+                return o.FileUnchanged(loop_id)
             artifact, found = read_artifact_file(path, self._root, **self._circumstances(loop_id, type_name))
         except PlanError as error:
             return o.FileRefused(loop_id, name, str(error))
         return o.FileSeen(loop_id, found, artifact, name)
+
+    def _place(self, loop_id: str, type_name: str) -> str:
+        """Return how messages call a loop's artifact."""
+        return f"{self._policy.artifacts_dir}/{loop_id}/{type_name}.md"
 
     def _circumstances(self, loop_id: str, type_name: str) -> _Circumstances:
         """Say what a file is read as, if it is the artifact of a loop."""
@@ -97,9 +101,9 @@ class FileHands:
 class PaperHands(FileHands):
     """Reads the tree as files, and only pretends to write: what it would have written is read back from memory."""
 
-    def __init__(self, root: Path, specs: Path, inputs: Path, policy: Policy, name_of: Callable[[Path], str]) -> None:
+    def __init__(self, root: Path, specs: Path, inputs: Path, policy: Policy) -> None:
         """Name the folders and the ladder; nothing is written yet."""
-        super().__init__(root, specs, inputs, policy, name_of)
+        super().__init__(root, specs, inputs, policy)
         self._written: dict[Path, bytes] = {}
 
     def _publish(self, path: Path, text: str) -> str:
@@ -114,23 +118,14 @@ class PaperHands(FileHands):
 
     def look(self, loop_id: str, type_name: str, known: str = "") -> o.Observation | None:
         """Report a loop's artifact as it would be on disk."""
-        path = artifact_path(self._specs, loop_id, type_name)
-        raw = self._written.get(path)
+        raw = self._written.get(self._specs / loop_id / f"{type_name}.md")
         if raw is None:
             return super().look(loop_id, type_name, known)
         if digest(raw) == known:
             return o.FileUnchanged(loop_id)
-        artifact = parse_artifact(raw, self._name(path), **self._circumstances(loop_id, type_name))
-        return o.FileSeen(loop_id, digest(raw), artifact, self._name(path))
-
-    def look_everywhere(self, plan: str, known: Mapping[str, str]) -> Iterator[o.Observation]:
-        """Report every artifact of a plan that would be on disk."""
-        yield from super().look_everywhere(plan, known)
-        for path in [each for each in self._written if each.is_relative_to(self._specs / plan)]:
-            loop_id = path.parent.relative_to(self._specs).as_posix()
-            seen = self.look(loop_id, path.stem, known.get(loop_id, ""))
-            if seen is not None and not path.is_file():
-                yield seen
+        place = self._place(loop_id, type_name)
+        artifact = parse_artifact(raw, place, **self._circumstances(loop_id, type_name))
+        return o.FileSeen(loop_id, digest(raw), artifact, place)
 
 
 def read_plan_file(path: Path, name: str, policy: Policy) -> tuple[str, str, Artifact]:

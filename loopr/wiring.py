@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
@@ -162,9 +162,9 @@ class Workspace:
         """Open the journal for reading; raise if there is none yet."""
         return Journal.open(self.place.journal, readonly=True)
 
-    def _folders(self) -> tuple[Path, Path, Path, Policy, Callable[[Path], str]]:
+    def _folders(self) -> tuple[Path, Path, Path, Policy]:
         """Return what hands need to know."""
-        return self.place.root, self.specs, self.place.state / "inputs", self.policy, self.name_of
+        return self.place.root, self.specs, self.place.state / "inputs", self.policy
 
     @contextmanager
     def turn(self) -> Iterator[Engine]:

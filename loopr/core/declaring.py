@@ -16,7 +16,6 @@ from loopr.core.entries import Artifact, Entry, encode_entry, identity, outline_
 from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.needs import resolve_needs
-from loopr.core.policy import TypePolicy
 from loopr.core.scene import Scene
 from loopr.errors import PlanError, Problem
 
@@ -40,7 +39,7 @@ def wanted_children(scene: Scene, parent: Loop, artifact: Artifact, source: str 
     wanted = []
     for place, entry in enumerate(artifact.entries):
         needs = resolve_needs(entry, parent_id=parent.id, siblings=siblings, known=known, source=source)
-        serial = _is_serial(artifact, entry, scene.policy.type_of(child_type))
+        serial = not artifact.parallel if entry.parallel is None else not entry.parallel
         terms = _terms(entry, place, parent.project, needs, serial=serial)
         text = json.dumps(encode_entry(entry), separators=(",", ":"))
         wanted.append(Wanted(f"{parent.id}/{entry.id}", child_type, terms, text))
@@ -67,12 +66,6 @@ class _Known:
             return True
         loop = self._loops.get(str(loop_id))
         return loop is not None and loop.status is not Status.INVALIDATED
-
-
-def _is_serial(artifact: Artifact, entry: Entry, child: TypePolicy) -> bool:
-    """Say whether a child runs one after another with its siblings: by its entry, its type, or its parent's default."""
-    by_outline = not artifact.parallel if entry.parallel is None else not entry.parallel
-    return by_outline or not child.parallel
 
 
 def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, serial: bool) -> Terms:

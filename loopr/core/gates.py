@@ -156,7 +156,7 @@ def _budget(scene: Scene, loop: Loop, now: int) -> Closed:
 
 def _serial(scene: Scene, loop: Loop, now: int) -> Closed:
     """A serial sibling has the lock."""
-    holder = line_holder(scene, loop) if loop.serial else None
+    holder = line_holder(scene, loop) if scene.is_serial(loop) else None
     return (f"runs one after another with its siblings: {holder} is first", None) if holder else None
 
 
@@ -166,8 +166,9 @@ def line_holder(scene: Scene, loop: Loop) -> str | None:
     Several may hold the line if they became serial while they ran: of those that wait, the first in the outline goes
     on. One that waits for what it needs lets the others pass: it may need one of them by now.
     """
-    others = [scene.loops[each] for each in scene.occupancy.lines.get(line_of(loop), ()) if each != loop.id]
-    holders = [each for each in others if each.lease or each.ending or _needs(scene, each, 0) is None]
+    others = (scene.loops[each] for each in scene.occupancy.lines.get(line_of(loop), ()) if each != loop.id)
+    holders = [each for each in others if scene.is_serial(each)]
+    holders = [each for each in holders if each.lease or each.ending or _needs(scene, each, 0) is None]
     if loop.holds_line:
         mine = (loop.place, loop.id)
         holders = [each for each in holders if each.lease is not None or each.ending or (each.place, each.id) < mine]

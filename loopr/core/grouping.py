@@ -30,7 +30,7 @@ class GroupKey(NamedTuple):
 def group_key(scene: Scene, loop: Loop) -> GroupKey:
     """Say with whom a loop opens and closes: a serial loop with its line, unless it holds the line itself."""
     own = scene.policy.type_of(loop.type)
-    line = (loop.id if loop.holds_line else loop.parent or loop.id) if loop.serial else ""
+    line = (loop.id if loop.holds_line else loop.parent or loop.id) if scene.is_serial(loop) else ""
     return GroupKey(
         loop.project,
         "" if scene.loops[loop.plan].budget.unlimited else loop.plan,

@@ -53,7 +53,6 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
     terms = Terms(
         seen.artifact.title,
         project=seen.artifact.project,
-        serial=not scene.policy.type_of(scene.policy.root_type).parallel,
         identity=seen.digest,
         budget=seen.artifact.budget,
     )

@@ -210,8 +210,8 @@ class Loop(NamedTuple):
 
     @property
     def holds_line(self) -> bool:
-        """True while serial siblings of the same type must wait for this loop."""
-        return self.serial and (self.engaged or self.ending is not None)
+        """True while serial siblings of the same type must wait for this loop, if it is serial itself."""
+        return self.engaged or self.ending is not None
 
     @property
     def lane(self) -> str | None:

@@ -107,6 +107,10 @@ class Scene:
         """All loops by id."""
         return self.tree.loops
 
+    def is_serial(self, loop: Loop) -> bool:
+        """Say whether a loop runs one after another with its siblings: by its entry, its outline or its type."""
+        return loop.serial or not self.policy.type_of(loop.type).parallel
+
     def lanes_of(self, loop: Loop) -> tuple[str, ...]:
         """List the lanes a loop may use, the preferred one first."""
         return self.policy.type_of(loop.type).lanes

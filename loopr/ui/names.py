@@ -22,10 +22,13 @@ def find_id(known: Iterable[str], text: str) -> str:
     if wanted in ids:
         return wanted
     found = [each for each in ids if wanted and each.endswith(f"/{wanted}")]
-    found = found or [each for each in ids if wanted and each.startswith(wanted)]
-    top = min(found, key=len, default="")
-    if found and all(each == top or each.startswith(f"{top}/") for each in found):
-        return top
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        found = [each for each in ids if wanted and each.startswith(wanted)]
+        top = min(found, key=len, default="")
+        if found and all(each == top or each.startswith(f"{top}/") for each in found):
+            return top
     if found:
         named = ", ".join(sorted(found)[:MOST_NAMED])
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""

@@ -201,13 +201,14 @@ def projects(scene: Scene, now: int) -> Row:
     names = list(dict.fromkeys((*scene.policy.projects, *(each.project for each in scene.loops.values()))))
     usage = {name: usage_of(scene, name, names, now) for name in names}
     weight = {name: scene.policy.project(name).weight for name in names}
-    all_usage, all_weight = sum(usage.values()), sum(weight.values())
+    busy = {each.project for each in scene.loops.values() if each.status is not Status.INVALIDATED}
+    all_usage, all_weight = sum(usage.values()), sum(weight[name] for name in busy)
     return {
         name: {
             "weight": float(weight[name]),
             "usage": usage[name] / 1000,
             "share": usage[name] / all_usage if all_usage else 0.0,
-            "target": float(weight[name] / all_weight),
+            "target": float(weight[name] / all_weight) if name in busy else 0.0,
             "occupied": scene.occupancy.by_project.get(name, 0),
             "budget": budget_row(scene.policy.project(name).budget, scene.ledger.used((PROJECT, name), now)),
         }

@@ -84,7 +84,8 @@ def round_of(build: Callable[..., object] | None, *, storm: bool) -> dict[str, f
     with watched(build) as (ears, root):
         wanted = {root / f"s{n}" / "spec.md" for n in range(ARTIFACTS)}
         pause = 0.0 if storm else IDLE_SECS / ARTIFACTS
-        others = [subprocess.Popen([sys.executable, "-c", STORM, root, str(OTHERS)])] if storm else []
+        stormy = [sys.executable, "-c", STORM, str(root), str(OTHERS)]
+        others: list[subprocess.Popen[str]] = [subprocess.Popen(stormy, text=True)] if storm else []
         dropping = subprocess.Popen(
             [sys.executable, "-c", DROPPER, root, str(ARTIFACTS), str(pause)], stdout=subprocess.PIPE, text=True
         )
@@ -98,7 +99,7 @@ def round_of(build: Callable[..., object] | None, *, storm: bool) -> dict[str, f
 
 
 def main(rounds: int) -> dict[str, float]:
-    """Measure both in turn, round after round, so that noise falls on both alike; return medians, and all that is lost."""
+    """Measure both in turn, round after round, so that noise falls on both alike; return medians, and what is lost."""
     seen: dict[str, list[float]] = {}
     for number in range(rounds):
         for name, build in {"ours": None, "observer": WatchdogEars}.items():

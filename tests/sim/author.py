@@ -33,7 +33,14 @@ LADDERS = (("plan", "spec", "phase", "code"), ("epic", "story", "task"), ("job",
 
 def digest_of(artifact: Artifact) -> str:
     """Digest all that a file says."""
-    plain = [artifact.id, artifact.title, artifact.project, artifact.parallel, [*vars_of(artifact.budget)], artifact.text]
+    plain = [
+        artifact.id,
+        artifact.title,
+        artifact.project,
+        artifact.parallel,
+        [*vars_of(artifact.budget)],
+        artifact.text,
+    ]
     text = json.dumps([*plain, artifact.declares, [encode_entry(each) for each in artifact.entries]])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -130,7 +137,9 @@ class Author:
         keys = ("max_loops", "max_api_calls", "per_type", "batch_size", "lanes", "projects", "budget", "types", "retry")
         if not self.priced:  # a journal on disk gives back the charges of the window that was in force
             new = replace(new, window_ms=old.window_ms)
-        chosen = draw.sample((*keys, "starvation_ms", "ramp", "window_ms", "priority", "lease_ttl_ms"), draw.choice((1, 2)))
+        chosen = draw.sample(
+            (*keys, "starvation_ms", "ramp", "window_ms", "priority", "lease_ttl_ms"), draw.choice((1, 2))
+        )
         return replace(old, **{key: getattr(new, key) for key in chosen})
 
     @staticmethod
@@ -141,8 +150,8 @@ class Author:
             for name, each in old.types.items()
         }
         projects = {name: ProjectPolicy() for name in old.projects}
-        lifted = {"max_loops": 4, "max_api_calls": 4, "per_type": {}, "budget": NO_BUDGET, "batch_size": 0, "loops_per_plan": 200}
-        return replace(old, types=types, projects=projects, lanes={}, **lifted)
+        lifted = replace(old, max_loops=4, max_api_calls=4, batch_size=0, loops_per_plan=200)
+        return replace(lifted, types=types, projects=projects, lanes={}, per_type={}, budget=NO_BUDGET)
 
     # --- artifacts --------------------------------------------------------------------------------------------------
 
@@ -168,7 +177,7 @@ class Author:
         budget: Budget = NO_BUDGET,
         parallel: bool = True,
     ) -> Artifact:
-        """Make a file: a parent of leaves that declares none gets its one implied child, as the reader of files does."""
+        """Make a file; a parent of leaves that declares none gets its implied child, as the reader of files does."""
         self._versions += 1
         text = f"{name} version {self._versions}"
         child = self.child_of(type_name)
@@ -207,8 +216,15 @@ class Author:
         ids = IDS[: self.chance.choice(range(1, most + 1))]
         return tuple(self._entry(ids, place, child, policy, nested, plain, others) for place in range(len(ids)))
 
-    def _entry(
-        self, ids: Sequence[str], place: int, child: str, policy: Policy, nested: float, plain: bool, others: Sequence[str]
+    def _entry(  # noqa: PLR0917 (each of them is drawn apart, and none is left out)
+        self,
+        ids: Sequence[str],
+        place: int,
+        child: str,
+        policy: Policy,
+        nested: float,
+        plain: bool,
+        others: Sequence[str],
     ) -> Entry:
         """Draw one child."""
         draw = self.chance

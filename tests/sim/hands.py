@@ -37,7 +37,14 @@ COMMAND_TROUBLES = (
     Failure.BLOCKED,
 )
 JUDGE_TROUBLES = (Failure.REFUSED, Failure.REFUSED, Failure.INFRA, Failure.TIMEOUT, Failure.LIMITED, Failure.HOST)
-LANDING_TROUBLES = (Failure.CONFLICT, Failure.CONFLICT, Failure.REFUSED, Failure.LIMITED, Failure.HOST)
+LANDING_TROUBLES = (
+    Failure.CONFLICT,
+    Failure.CONFLICT,
+    Failure.REFUSED,
+    Failure.INFRA,
+    Failure.LIMITED,
+    Failure.HOST,
+)
 
 
 @dataclass
@@ -253,7 +260,9 @@ class Hands:
     def _landed(self, loop: Loop) -> None:
         """Report the landing."""
         artifact = self.products[loop.id, loop.attempt]
-        self.world.report(o.LandingDone(loop.id, loop.attempt, f"{loop.id}#{loop.attempt}", digest_of(artifact), artifact))
+        self.world.report(
+            o.LandingDone(loop.id, loop.attempt, f"{loop.id}#{loop.attempt}", digest_of(artifact), artifact)
+        )
 
     def _put(self, loop: Loop, artifact: Artifact) -> None:
         """Publish a file over what loopr knows to be its own or to have taken."""

@@ -1,26 +1,24 @@
-"""What must hold in every simulated world, after every event, every step and every round, and at rest.
+"""What must hold in every simulated world, after every event, every step and every round.
 
-Everything is counted and formed anew here, from the loops alone and by the words of the specification, and compared with
-what the core keeps up to date.
+Everything is counted and formed anew here, from the loops alone and by the words of the specification, and compared
+with what the core keeps up to date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loopr.core import events as e
 from loopr.core import observations as o
 from loopr.core import workspace_events as w
 from loopr.core.choose import pick
-from loopr.core.declaring import wanted_children
 from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
 from loopr.core.gates import (
     closed_for_group,
     closed_gates,
     group_ready_since,
-    line_holder,
     own_gates_open,
     ready_since,
 )
@@ -28,9 +26,8 @@ from loopr.core.grouping import group_key
 from loopr.core.model import OCCUPYING, Failure, Gate, Loop, Status
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import DEFAULT_LANE
-from loopr.core.scoring import fixed_score, score
 from loopr.core.scene import Occupancy
-from loopr.errors import PlanError
+from loopr.core.scoring import fixed_score, score
 from tests.sim.journals import Told
 
 if TYPE_CHECKING:
@@ -61,7 +58,9 @@ def holds(forest: Forest, lease: str) -> bool:
     """Say whether a pull worker's lease is the present one."""
     loop_id, _, attempt = lease.rpartition("#")
     loop = forest.loops.get(loop_id)
-    return loop is not None and loop.status is Status.RUNNING and loop.lease is not None and loop.attempt == int(attempt)
+    return (
+        loop is not None and loop.status is Status.RUNNING and loop.lease is not None and loop.attempt == int(attempt)
+    )
 
 
 def is_stale(forest: Forest, seen: o.Observation) -> bool:
@@ -76,7 +75,7 @@ def is_stale(forest: Forest, seen: o.Observation) -> bool:
     return attempt not in present
 
 
-# --- every event --------------------------------------------------------------------------------------------------------
+# --- every event ----------------------------------------------------------------------------------------------------
 
 
 class Watch:
@@ -119,8 +118,9 @@ class Watch:
         """Compare the rows that follow from the replay with those that were stored."""
         stored = self.world.journal.rows()
         for table, key, body in self.shadow.take_rows().changes:
-            if table != "entries":
-                require(stored.get((table, key)) == body, lambda: f"{key}: replay {body}, rows {stored.get((table, key))}")
+            kept = stored.get((table, key))
+            if table != "entries" and kept != body:
+                raise Broken(f"{key}: replay {body}, rows {kept}")
 
     def _granted(self, event: e.LeaseGranted, at: int) -> None:
         """Ask of every lease whether it may be."""
@@ -145,7 +145,10 @@ class Watch:
         counts = {
             "max_loops": (len(busy), policy.max_loops if policy.max_loops > 0 else None),
             "per_type": (sum(each.type == loop.type for each in busy), policy.per_type.get(loop.type)),
-            "project": (sum(each.project == loop.project for each in busy), policy.project(loop.project).max_concurrent),
+            "project": (
+                sum(each.project == loop.project for each in busy),
+                policy.project(loop.project).max_concurrent,
+            ),
             "lane": (sum((each.lane or DEFAULT_LANE) == event.lane for each in busy), lane),
             "ramp": (sum((each.lane or DEFAULT_LANE) == event.lane for each in busy), ramp),
         }
@@ -154,12 +157,12 @@ class Watch:
             counts["api calls"] = (calls, policy.max_api_calls)
         for name, (count, limit) in counts.items():
             require(limit is None or count < limit, f"{event} at {name}: {count} of {limit}")
-        if loop.serial:
-            line = [each.id for each in busy if each.serial and (each.parent, each.type) == (loop.parent, loop.type)]
+        if self.shadow.is_serial(loop):
+            line = [each.id for each in busy if self.shadow.is_serial(each) and (each.parent, each.type) == (loop.parent, loop.type)]
             require(not line, f"{event} beside its serial siblings {line}")
 
 
-# --- every step ---------------------------------------------------------------------------------------------------------
+# --- every step -----------------------------------------------------------------------------------------------------
 
 
 def after_a_step(world: World) -> None:
@@ -233,7 +236,12 @@ def _ready_as_formed(forest: Forest, gates: dict[str, list[Gate]], now: int) -> 
     grouped: dict[str, Any] = {}
     for key, group in forest.ready.groups():
         require(bool(group.members), f"group {key} is empty")
-        heaps = {entry.id: (fixed, entry) for fixed, heap in group.classes.items() for entry in heap if not group._stale(entry)}
+        heaps = {
+            entry.id: (fixed, entry)
+            for fixed, heap in group.classes.items()
+            for entry in heap
+            if not group._stale(entry)
+        }
         since = {each.entry.id: each.ready for each in group.waiting if not group._stale(each.entry)}
         head = forest.loops[next(iter(group.members))]
         shut = closed_for_group(forest, head, now)
@@ -244,10 +252,17 @@ def _ready_as_formed(forest: Forest, gates: dict[str, list[Gate]], now: int) -> 
             require(key == group_key(forest, loop), f"{loop_id} stands in {key}, not in {group_key(forest, loop)}")
             require(fixed == fixed_score(forest.policy, loop), f"{loop_id} stands in class {fixed}")
             require(entry.order == forest.tree.order(loop), f"{loop_id} stands at {entry.order}")
-            require(entry.created == loop.created, f"{loop_id} was created at {loop.created}, stands at {entry.created}")
+            require(
+                entry.created == loop.created, f"{loop_id} was created at {loop.created}, stands at {entry.created}"
+            )
             if loop_id in since:
-                require(since[loop_id] == ready_since(forest, loop), f"{loop_id} is ready since {ready_since(forest, loop)}")
-            require(bool(shut) == bool(gates[loop_id]), f"group of {loop_id} is closed by {shut}, the loop by {gates[loop_id]}")
+                require(
+                    since[loop_id] == ready_since(forest, loop), f"{loop_id} is ready since {ready_since(forest, loop)}"
+                )
+            require(
+                bool(shut) == bool(gates[loop_id]),
+                f"group of {loop_id} is closed by {shut}, the loop by {gates[loop_id]}",
+            )
     wanted = {each.id for each in forest.loops.values() if own_gates_open(forest, each) and each.not_before <= now}
     require(set(grouped) == wanted, f"ready are {sorted(grouped)}, should be {sorted(wanted)}")
     settling = {each.loop for each in owed(forest) if isinstance(each, WriteDeclared)}
@@ -294,7 +309,7 @@ def _unserved(forest: Forest, project: str, now: int) -> bool:
     return not busy and (last is None or last <= now - forest.policy.window_ms)
 
 
-# --- every round --------------------------------------------------------------------------------------------------------
+# --- every round ----------------------------------------------------------------------------------------------------
 
 
 def after_a_round(forest: Forest, now: int) -> None:
@@ -311,78 +326,16 @@ def same_state(live: Forest, twin: Forest) -> None:
     require(live.loops == twin.loops, lambda: _differences(live.loops, twin.loops))
     ours, theirs = live.shared, twin.shared
     for key in [each for each in ours.row_keys() if each != "policy"]:
-        require(ours.row(key) == theirs.row(key), lambda key=key: f"{key}: live {ours.row(key)}, rows {theirs.row(key)}")
+        require(
+            ours.row(key) == theirs.row(key), lambda key=key: f"{key}: live {ours.row(key)}, rows {theirs.row(key)}"
+        )
     require(ours.row_keys() == theirs.row_keys(), "live and rows have other keys")
-    require(live.ledger.totals() == twin.ledger.totals(), lambda: _differences(live.ledger.totals(), twin.ledger.totals()))
+    require(
+        live.ledger.totals() == twin.ledger.totals(), lambda: _differences(live.ledger.totals(), twin.ledger.totals())
+    )
 
 
 def _differences(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
     """Name what differs between two tables."""
     keys = [key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)]
     return "\n".join(f"{key}: live {ours.get(key)}\n     from rows {theirs.get(key)}" for key in keys)
-
-
-PASSING = {"stopping", "backoff", "host", "drain"}
-"""What closes a gate for a while only: at rest, none of it can be all that a loop waits for."""
-
-
-# --- at rest ------------------------------------------------------------------------------------------------------------
-
-
-def at_rest(world: World) -> None:
-    """Nothing lives, nothing is owed, every loop is done or says why not, and nobody waits for nobody."""
-    forest = world.shadow
-    now = max(world.wall, forest.at)
-    require(not list(world.hands.alive()), f"alive at rest: {list(world.hands.alive())}")
-    due = [each for each in owed(forest) if not (isinstance(each, WriteDeclared) and refused(world, each.loop))]
-    require(not due, f"owed at rest: {due}")
-    busy = [each.id for each in forest.loops.values() if occupies(each)]
-    require(not busy, f"occupied at rest: {busy}")
-    for loop in forest.loops.values():
-        gates = {each.gate for each in gates_of(forest, loop, now)}
-        require(bool(gates), f"{loop.id} is neither done nor says why not")
-        require(bool(gates - PASSING), f"{loop.id} waits at rest for {gates} alone")
-        if gates <= PASSING | {"serial"}:
-            first = forest.loops[str(line_holder(forest, loop))]
-            also = {each.gate for each in gates_of(forest, first, now)}
-            require(bool(also - PASSING - {"serial"}), f"{loop.id} and {first.id} wait for each other")
-    for loop in forest.loops.values():
-        for problem in _undeclared_differently(world, loop):
-            raise Broken(problem)
-
-
-def refused(world: World, loop_id: str) -> bool:
-    """Say whether a file stands among the problems: then a person must help first."""
-    return world.place(loop_id) in world.shadow.shared.problems
-
-
-def _undeclared_differently(world: World, loop: Loop) -> Iterator[str]:
-    """The children of a complete loop are those that its artifact declares, as it declares them."""
-    artifact = world.contents.get(loop.artifact)
-    if loop.status is not Status.COMPLETE or artifact is None or refused(world, loop.id):
-        return
-    try:
-        wanted = {each.id: each.terms for each in wanted_children(world.shadow, loop, artifact)}
-    except PlanError:
-        return
-    found = {each: world.shadow.loops[each].terms for each in world.shadow.tree.children(loop.id)}
-    if wanted.keys() != found.keys():
-        yield f"{loop.id} declares {sorted(wanted)}, and has {sorted(found)}"
-        return
-    for child, terms in wanted.items():
-        ours = found[child]._replace(serial=terms.serial)
-        if ours != terms:
-            yield f"{child} should be {terms}\n     but is {ours}"
-
-
-def all_done(world: World) -> None:
-    """After everything was mended all is done, but for what has used up its own budget, and what waits for others."""
-    forest = world.shadow
-    now = max(world.wall, forest.at)
-    for loop in forest.loops.values():
-        spent = loop.status is Status.PARKED and not loop.budget.unlimited
-        if loop.status in (Status.COMPLETE, Status.INVALIDATED) or spent:
-            continue
-        gates = gates_of(forest, loop, now)
-        waits = any(each.gate in ("parent", "needs") for each in gates)
-        require(waits, f"{loop.id} is not done although all was mended: {gates} {loop}")

@@ -33,6 +33,7 @@ class Told(NamedTuple):
 class Remembers(Protocol):
     """What a simulated process asks of a journal."""
 
+    turns_back: bool
     full: bool
     listeners: list[Callable[[list[Told]], None]]
 

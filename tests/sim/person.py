@@ -1,4 +1,4 @@
-"""What people, scripts and pull workers do to a simulated world, as a table: every verb that changes something.
+"""What people and scripts do to a simulated world, as a table: every verb that changes something.
 
 Each entry returns False where it finds nothing to do. Whether it makes sense in the present state is for loopr to say.
 """
@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 from loopr.core import observations as o
 from loopr.core import wishes
-from loopr.core.choose import take
 from loopr.core.entries import Artifact
 from loopr.core.intake import interpret, plan_declares
-from loopr.core.entries import Artifact
-from loopr.core.model import Failure, Loop, Status
+from loopr.core.model import Loop, Status
 from loopr.core.policy import NO_BUDGET
-from loopr.errors import StaleLease
-from tests.sim import invariants
+from tests.sim import invariants, rest
 from tests.sim.author import LANES, digest_of
+from tests.sim.worker import lease_take
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -55,7 +53,9 @@ def start(world: World, plan: str | None = None) -> bool:
     known = world.shadow.loops.get(plan)
     old = world.files.get(plan) if known is not None else None
     if old is not None and world.chance.random() < 0.7:
-        artifact = world.author.edited(old, world.author.ladder[0], world.settings, ()) if world.chance.random() < 0.5 else old
+        artifact = (
+            world.author.edited(old, world.author.ladder[0], world.settings, ()) if world.chance.random() < 0.5 else old
+        )
     else:
         artifact = world.author.plan(plan, world.settings)
     return _offer(world, plan, artifact)
@@ -69,7 +69,7 @@ def _offer(world: World, plan: str, artifact: Artifact) -> bool:
     if plan_declares(world.shadow, artifact):
         world.write(plan, artifact)
     world.contents[digest_of(artifact)] = artifact
-    return world.request(f"start {plan}", lambda forest, now: interpret(forest, offered, now))  # type: ignore[arg-type,return-value]
+    return world.request(f"start {plan}", lambda forest, now: interpret(forest, offered, now))
 
 
 def edit(world: World) -> bool:
@@ -190,7 +190,9 @@ def resume(world: World) -> bool:
     """Lift a hold."""
     held = [*world.shadow.shared.holds, *(each.id for each in world.loops() if each.hold is not None)]
     scope = world.chance.choice(held) if held else _scope(world)
-    return scope is not None and world.request(f"resume {scope}", lambda forest, now: wishes.resume(forest, scope, "ann"))
+    return scope is not None and world.request(
+        f"resume {scope}", lambda forest, now: wishes.resume(forest, scope, "ann")
+    )
 
 
 def clear(world: World) -> bool:
@@ -208,7 +210,9 @@ def dispatch(world: World) -> bool:
 def convoy(world: World) -> bool:
     """Make a convoy, or add to one."""
     loop, name = _some(world), world.chance.choice(("north", "south"))
-    return loop is not None and world.request(f"convoy {name}", lambda forest, now: wishes.form_convoy(forest, name, (loop.id,)))
+    return loop is not None and world.request(
+        f"convoy {name}", lambda forest, now: wishes.form_convoy(forest, name, (loop.id,))
+    )
 
 
 def reset_lane(world: World) -> bool:
@@ -240,94 +244,6 @@ def start_engine(world: World) -> bool:
     return True
 
 
-# --- pull workers -----------------------------------------------------------------------------------------------------
-
-
-def lease_take(world: World) -> bool:
-    """Take one or two leases."""
-    before = world.journal.last_seq()
-    types = () if world.chance.random() < 0.7 else (world.chance.choice(world.author.ladder),)
-    limit = world.chance.choice((1, 1, 2))
-    done = world.request("lease take", lambda forest, now: take(forest, now, holder="bob", limit=limit, types=types))
-    for told in world.journal.since(before):
-        if type(told.event).__name__ == "LeaseGranted" and told.event.holder == "bob":  # type: ignore[attr-defined]
-            world.leases.append(f"{told.event.loop}#{told.event.attempt}")  # type: ignore[attr-defined]
-    return done
-
-
-def _lease(world: World) -> str | None:
-    """Pick a lease: mostly one that the worker believes to hold, now and then one of old, or nonsense."""
-    if world.old_leases and world.chance.random() < 0.25:
-        return world.chance.choice(world.old_leases)
-    return world.chance.choice(world.leases) if world.leases else None
-
-
-def _quote(world: World, name: str, wish: Callable[..., object], *, ends: bool) -> bool:
-    """Quote a lease; a stale one must be refused, and nothing else."""
-    lease = _lease(world)
-    if lease is None:
-        return False
-    held = invariants.holds(world.shadow, lease)
-    refusals: list[StaleLease] = []
-
-    def guarded(forest: object, now: int) -> object:
-        try:
-            yield from wish(forest, lease, now)  # type: ignore[attr-defined]
-        except StaleLease as refusal:
-            refusals.append(refusal)
-            raise
-
-    if ends and lease in world.leases:
-        world.leases.remove(lease)
-        world.old_leases.append(lease)
-    done = world.request(f"{name} {lease}", guarded)  # type: ignore[arg-type]
-    invariants.require(held or not done, f"{name} with the stale {lease} was taken")
-    if refusals:
-        world.met("fault: a stale lease was quoted")
-    return done
-
-
-def lease_renew(world: World) -> bool:
-    """Give a sign of life."""
-    return _quote(world, "lease renew", wishes.renew_lease, ends=False)
-
-
-def lease_complete(world: World) -> bool:
-    """Say that the work is done."""
-    return _quote(world, "lease complete", wishes.complete_lease, ends=True)
-
-
-def lease_release(world: World) -> bool:
-    """Give a lease back."""
-    return _quote(
-        world, "lease release", lambda forest, lease, now: wishes.release_lease(forest, lease, now, None, "bob left"), ends=True
-    )
-
-
-def lease_fail(world: World) -> bool:
-    """Give a lease back because something went wrong."""
-    trouble = world.hands.trouble(world.chance.choice((Failure.INFRA, Failure.REFUSED, Failure.LIMITED, Failure.BLOCKED)))
-    return _quote(
-        world, "lease fail", lambda forest, lease, now: wishes.release_lease(forest, lease, now, trouble, ""), ends=True
-    )
-
-
-def lease_reclaim(world: World) -> bool:
-    """Reclaim a lease by hand, now and then after it has expired and before the engine looks."""
-    if world.chance.random() < 0.7:
-        world.pass_time(world.mono + world.settings.lease_ttl_ms)
-    return _quote(world, "lease reclaim", lambda forest, lease, now: wishes.reclaim_lease(forest, lease, now, "ann"), ends=True)
-
-
-def fall_silent(world: World) -> bool:
-    """A worker goes away without a word."""
-    if not world.leases:
-        return False
-    world.met("fault: a worker fell silent")
-    world.old_leases.append(world.leases.pop())
-    return True
-
-
 PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "start": (3, start),
     "edit": (8, edit),
@@ -345,7 +261,10 @@ PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "reset lane": (2, reset_lane),
     "stop engine": (1, stop_engine),
     "start engine": (3, start_engine),
-    "cancel": (2, _on_loop("cancel", lambda f, i, n: wishes.cancel(f, i, "ann"), *(set(S) - {S.CANCELLED, S.INVALIDATED}))),
+    "cancel": (
+        2,
+        _on_loop("cancel", lambda f, i, n: wishes.cancel(f, i, "ann"), *(set(S) - {S.CANCELLED, S.INVALIDATED})),
+    ),
     "retry": (4, _on_loop("retry", lambda f, i, n: wishes.retry(f, i, "ann", n), S.PARKED, S.FAILED, S.CANCELLED)),
     "retry --fresh": (3, _on_loop("renew", lambda f, i, n: wishes.renew(f, i, "ann"), S.COMPLETE, S.PARKED, S.FAILED)),
     "reset": (4, _on_loop("reset", lambda f, i, n: wishes.unpark(f, i, "ann"), S.PARKED)),
@@ -356,17 +275,6 @@ PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "lease take": (8, lease_take),
 }
 """How often each act comes, and the act."""
-
-WORKER: Mapping[str, tuple[int, Callable[[World], bool]]] = {
-    "lease take": (2, lease_take),
-    "lease renew": (6, lease_renew),
-    "lease complete": (9, lease_complete),
-    "lease release": (2, lease_release),
-    "lease fail": (5, lease_fail),
-    "lease reclaim": (3, lease_reclaim),
-    "fall silent": (2, fall_silent),
-}
-"""The same for a pull worker that holds leases."""
 
 
 def tidy_up(world: World) -> None:
@@ -390,7 +298,7 @@ def _mend(world: World, loop_id: str) -> None:
         world.request(f"retry {loop_id}", lambda forest, now: wishes.retry(forest, loop_id, "ann", now))
     elif loop.status is S.AWAITING:
         world.request(f"approve {loop_id}", lambda forest, now: wishes.approve(forest, loop_id))
-    if invariants.refused(world, loop_id):
+    if rest.refused(world, loop_id):
         world.files.pop(loop_id, None)
     if loop.status is S.COMPLETE and loop_id not in world.files and loop.artifact in world.contents:
         world.write(loop_id, world.contents[loop.artifact])

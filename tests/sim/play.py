@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from loopr.core.model import Status
-from tests.sim import invariants
+from tests.sim import invariants, rest
 from tests.sim.faults import THROWN
 from tests.sim.journals import Remembers
-from tests.sim.person import PERSON, WORKER, start, tidy_up, write_what_is_manual
+from tests.sim.person import PERSON, start, tidy_up, write_what_is_manual
+from tests.sim.worker import WORKER
 from tests.sim.world import World
 
 STEPS = 50
@@ -61,7 +62,7 @@ def come_to_rest(world: World, *, tidy: bool) -> None:
     """Let everything end: as things stand, then after a person has mended all that can be mended."""
     world.quiet()
     invariants.after_a_step(world)
-    invariants.at_rest(world)
+    rest.at_rest(world)
     if not tidy:
         return
     for _ in range(6):
@@ -72,5 +73,5 @@ def come_to_rest(world: World, *, tidy: bool) -> None:
         if all(each.status in (Status.COMPLETE, Status.INVALIDATED) for each in world.loops()):
             break
     invariants.after_a_step(world)
-    invariants.at_rest(world)
-    invariants.all_done(world)
+    rest.at_rest(world)
+    rest.all_done(world)

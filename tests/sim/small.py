@@ -1,21 +1,21 @@
 """A world so small that everything which can happen in it can be tried: up to four loops, one thing going wrong.
 
-A loop's life is four reports: its attempt began, its command ended, its judge said yes, it landed. A run takes the loops
-in a given order from one report to the next; a fault strikes before one of them, and the run goes on.
+A loop's life is four reports: its attempt began, its command ended, its judge said yes, it landed. A run takes the
+loops in a given order from one report to the next; a fault (`strikes.py`) comes before one of them, and the run goes
+on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.entries import Artifact, Entry
 from loopr.core.events import Event
 from loopr.core.forest import Forest
-from loopr.core.intake import interpret
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
 from loopr.core.policy import Policy, Priority, Retry, TypePolicy
@@ -27,8 +27,7 @@ from tests.sim.journals import MemoryJournal, Told
 BEGINNING = 1_700_000_000_000
 LADDER = ("top", "upper", "lower", "leaf")
 TYPES = {
-    name: TypePolicy(name, child, has_command=True)
-    for name, child in zip(LADDER, (*LADDER[1:], None), strict=True)
+    name: TypePolicy(name, child, has_command=True) for name, child in zip(LADDER, (*LADDER[1:], None), strict=True)
 }
 POLICY = Policy(
     types=TYPES,
@@ -188,174 +187,6 @@ class Small:
                 self.wish(wishes.resume(self.forest, loop.id, "ann"))
 
 
-Strike = Callable[[Small, Loop], None]
-
-
-def _trouble(failure: Failure, mend: Callable[[Small, Loop], None] | None = None) -> Strike:
-    """Let what is reported next be trouble, and mend what only a person can."""
-
-    def strike(world: Small, loop: Loop) -> None:
-        if loop.status is Status.LANDING and failure is Failure.INFRA:
-            return
-        world.tell(world.report(loop, Trouble(failure, failure.value)))
-        if mend is not None and world.forest.loops[loop.id].status is Status.PARKED:
-            mend(world, loop)
-
-    return strike
-
-
-def _crash(world: Small, loop: Loop) -> None:
-    world.crash()
-    world.tell(o.EngineBegan(1, "here"))
-
-
-def _crash_before_append(world: Small, loop: Loop) -> None:
-    think(world.forest, [world.report(loop)], world.now)
-    world.crash()
-    if loop.status is Status.LEASED:
-        world.tell(o.AttemptLost(loop.id, loop.attempt))
-
-
-def _twice(world: Small, loop: Loop) -> None:
-    report = world.report(loop)
-    world.tell(report)
-    world.tell(report)
-    world.tell(report, report)
-
-
-def _stale(world: Small, loop: Loop) -> None:
-    for other in list(world.forest.loops.values()):
-        stale = other._replace(status=loop.status, attempt=other.attempt - 1)
-        got = perform(world.forest, interpret(world.forest, world.report(stale), world.now), world.now)
-        invariants.require(not got, f"a stale report of {other.id} led to {got}")
-
-
-def _lost(world: Small, loop: Loop) -> None:
-    world.tell(o.AttemptLost(loop.id, loop.attempt))
-
-
-def _pause(world: Small, loop: Loop) -> None:
-    world.wish(wishes.pause(world.forest, loop.id, "ann", "", at_once=True))
-    world.end_stopped()
-    world.wish(wishes.resume(world.forest, loop.id, "ann"))
-
-
-def _pause_all(world: Small, loop: Loop) -> None:
-    world.wish(wishes.pause(world.forest, "workspace", "ann", ""))
-    world.wish(wishes.resume(world.forest, "workspace", "ann"))
-
-
-def _cancel(world: Small, loop: Loop) -> None:
-    world.wish(wishes.cancel(world.forest, loop.id, "ann"))
-    if world.forest.loops[loop.id].status is Status.CANCELLED:
-        world.wish(wishes.retry(world.forest, loop.id, "ann", world.now))
-    world.end_stopped()
-
-
-def _cancel_all(world: Small, loop: Loop) -> None:
-    world.wish(wishes.cancel(world.forest, "p", "ann"))
-    world.end_stopped()
-    for each in list(world.forest.loops.values()):
-        if world.forest.loops[each.id].status is Status.CANCELLED:
-            world.wish(wishes.retry(world.forest, each.id, "ann", world.now))
-
-
-def _renew_parent(world: Small, loop: Loop) -> None:
-    if loop.parent is not None:
-        world.wish(wishes.renew(world.forest, loop.parent, "ann"))
-
-
-def _outline(world: Small, loop: Loop, without: str) -> None:
-    """Let a person write the outline that declares a loop, or does not."""
-    parent = str(loop.parent)
-    artifact = world.artifact(parent, without)
-    world.tell(o.FileSeen(parent, digest_of(artifact), artifact, "file"))
-
-
-def _undeclare(world: Small, loop: Loop) -> None:
-    if loop.parent is not None and len(world.outlines[loop.parent]) > 1:
-        _outline(world, loop, loop.id)
-        _outline(world, loop, "")
-        world.end_stopped()
-
-
-def _reword(world: Small, loop: Loop) -> None:
-    if loop.parent is not None:
-        world.words[loop.id] = "other words"
-        _outline(world, loop, "")
-        world.end_stopped()
-
-
-def _drop(world: Small, loop: Loop) -> None:
-    artifact = world.artifact(loop.id)
-    world.tell(o.FileSeen(loop.id, digest_of(artifact), artifact, "file"))
-    world.end_stopped()
-
-
-def _gone(world: Small, loop: Loop) -> None:
-    if loop.parent is not None:
-        world.tell(o.FileGone(loop.parent))
-        world.tell(o.FileSeen(loop.parent, world.forest.loops[loop.parent].artifact, world.artifact(loop.parent), "file"))
-
-
-def _drain(world: Small, loop: Loop) -> None:
-    world.tell(o.EngineDrains("ann"))
-    world.tell(o.EngineLeft())
-    world.tell(o.EngineBegan(1, "here"))
-
-
-def _narrow(world: Small, loop: Loop) -> None:
-    world.tell(o.PolicySeen(Policy(**{**_fields(POLICY), "max_loops": 1})))
-
-
-def _clock_back(world: Small, loop: Loop) -> None:
-    world.crash()
-    world.now -= 100_000
-    world.tell(o.ClockBehind(world.forest.at - world.now), o.EngineBegan(1, "here"))
-
-
-def _fields(policy: Policy) -> dict[str, Any]:
-    """List the settings of a policy."""
-    return {key: getattr(policy, key) for key in Policy.__dataclass_fields__}
-
-
-def _reset(world: Small, loop: Loop) -> None:
-    world.wish(wishes.unpark(world.forest, loop.id, "ann"))
-
-
-def _reset_lane(world: Small, loop: Loop) -> None:
-    world.tell(world.report(loop, Trouble(Failure.LANE, "no such account")))
-    for lane in list(world.forest.shared.lanes):
-        world.wish(wishes.reset_lane(world.forest, lane, "ann"))
-
-
-STRIKES: Mapping[str, Strike] = {
-    "a crash": _crash,
-    "a crash before the append": _crash_before_append,
-    "a report that comes again": _twice,
-    "stale reports of everybody": _stale,
-    "an attempt that never started": _lost,
-    "refused": _trouble(Failure.REFUSED),
-    "infra": _trouble(Failure.INFRA),
-    "limited": _trouble(Failure.LIMITED),
-    "lane": _reset_lane,
-    "host": _trouble(Failure.HOST),
-    "config": _trouble(Failure.CONFIG, _reset),
-    "pause --now": _pause,
-    "pause of everything": _pause_all,
-    "cancel": _cancel,
-    "cancel of everything": _cancel_all,
-    "retry --fresh of the parent": _renew_parent,
-    "no longer declared, and again": _undeclare,
-    "another input": _reword,
-    "a person's file": _drop,
-    "a file that is gone, and back": _gone,
-    "a stop and a start": _drain,
-    "a ceiling of one": _narrow,
-    "a clock set back": _clock_back,
-}
-
-
 class Run(NamedTuple):
     """What a run was: how many could go on at each report, and how many reports there were."""
 
@@ -364,7 +195,13 @@ class Run(NamedTuple):
 
 
 def run(
-    tree: Tree, kind: Kind, order: tuple[int, ...] = (), strike: str = "", at: int = -1, *, whole: bool = False
+    tree: Tree,
+    kind: Kind,
+    order: tuple[int, ...] = (),
+    strike: Callable[[Small, Loop], None] | None = None,
+    at: int = -1,
+    *,
+    whole: bool = False,
 ) -> Run:
     """Play one run to its end, where all must be done.
 
@@ -375,8 +212,8 @@ def run(
         invariants.require(steps < 400, f"it goes on and on: {list(world.forest.tree.walk())}")
         if not live:
             world.wait()
-        elif steps == at:
-            STRIKES[strike](world, live[0])
+        elif steps == at and strike is not None:
+            strike(world, live[0])
             invariants.after_a_step(world)  # type: ignore[arg-type]
         else:
             begun = [each for each in live if each.status is not Status.LEASED] if whole else []
@@ -399,6 +236,11 @@ def orders(tree: Tree, kind: Kind, *, whole: bool = False) -> Iterator[tuple[int
         for place in range(len(order), len(widths)):
             prefix = order + (0,) * (place - len(order))
             waiting += [(*prefix, choice) for choice in range(1, widths[place])]
+
+
+def has_siblings(tree: Tree) -> bool:
+    """Say whether two loops of a tree have the same parent."""
+    return any(len(each.children) > 1 for each in _all(tree))
 
 
 def kinds(tree: Tree) -> Iterator[Kind]:

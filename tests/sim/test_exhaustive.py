@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.small import STRIKES, Kind, Tree, kinds, orders, run, trees
+from tests.sim.small import Kind, Tree, has_siblings, kinds, orders, run, trees
+from tests.sim.strikes import STRIKES
 
 TREES = [tree for size in range(1, 5) for tree in trees(size)]
 STAR = Tree((Tree(), Tree(), Tree()))
+KINDS = (Kind(), Kind(needs=0b111), Kind(serial=True))
 
 
 @pytest.mark.parametrize("tree", TREES, ids=range(len(TREES)))
@@ -22,9 +24,9 @@ def test_every_order_of_a_small_tree_ends_well(tree: Tree) -> None:
 def test_a_small_tree_survives_anything_at_any_time(strike: str) -> None:
     """One thing that goes wrong before any report of up to four loops breaks no promise, and all is done at the end."""
     for tree in TREES:
-        for kind in (Kind(), Kind(0b111), Kind(serial=True)) if any(len(each.children) > 1 for each in (tree, *tree.children)) else (Kind(),):
+        for kind in KINDS if has_siblings(tree) else KINDS[:1]:
             for at in range(4 * tree.size):
-                run(tree, kind, strike=strike, at=at)
+                run(tree, kind, strike=STRIKES[strike], at=at)
 
 
 @pytest.mark.soak
@@ -35,7 +37,7 @@ def test_a_small_tree_survives_it_in_any_order(strike: str) -> None:
         for kind in kinds(tree):
             for order in list(orders(tree, kind, whole=True)):
                 for at in range(4 * tree.size):
-                    run(tree, kind, order, strike, at, whole=True)
+                    run(tree, kind, order, STRIKES[strike], at, whole=True)
 
 
 @pytest.mark.soak

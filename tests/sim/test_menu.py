@@ -8,8 +8,9 @@ from loopr.core.codec import NAMES
 from loopr.core.gates import GATES
 from loopr.core.model import Failure
 from tests.sim.faults import MENU
-from tests.sim.person import PERSON, WORKER
+from tests.sim.person import PERSON
 from tests.sim.play import play
+from tests.sim.worker import WORKER
 
 SEEDS = range(300_000, 300_240)
 

@@ -7,7 +7,14 @@ import pytest
 from loopr.core import wishes
 from tests.ui.scenes import OAUTH, Desk, flat
 
-IDS = ["oauth", "oauth/tokens", "oauth/tokens/store", "oauth/tokens/store/code", "oauth/tokens/refresh", "oauth/endpoints"]
+IDS = [
+    "oauth",
+    "oauth/tokens",
+    "oauth/tokens/store",
+    "oauth/tokens/store/code",
+    "oauth/tokens/refresh",
+    "oauth/endpoints",
+]
 
 
 def ids(desk: Desk, *options: str) -> list[str]:

@@ -309,6 +309,15 @@ def test_a_text_is_cut_to_its_columns(text: str, width: int) -> None:
     assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
 
 
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [("", 0), ("abc", 3), ("├─ é…", 5), ("漢字", 4), ("e\u0301", 1), ("👩\u200d💻", 4), ("ｱ", 1), ("Ａ", 2)],
+)
+def test_columns_are_those_of_a_terminal(text: str, width: int) -> None:
+    """A wide character takes two columns, a combining or joining one none, and a line of a box one."""
+    assert columns(text) == width
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 132])
 def test_a_narrow_terminal(width: int) -> None:
     """On a terminal of 40 columns or more no line wraps."""

@@ -22,6 +22,7 @@ from loopr.world.watching.ears import Ears, KernelEars, Mailbox, WatchdogEars
 
 PATIENCE_SECS = 30
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")  # of watchdog's own observer
 EARS: dict[str, Callable[[Mailbox], Ears]] = {"kernel": KernelEars, "observer": WatchdogEars}
 
 
@@ -79,6 +80,11 @@ def find(watch: Watch, wanted: set[Path]) -> None:
     while missing := wanted - found:
         assert time.monotonic() < ends, f"{len(missing)} of {len(wanted)} never found"
         found |= below(wait(watch))
+
+
+def open_files() -> int:
+    """Count the files that this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def put(path: Path, text: str = "x") -> None:
@@ -381,7 +387,7 @@ def test_a_dead_thread_is_replaced(watch: Watch, specs: Path) -> None:
 
 def limited(specs: Path, setting: str, program: str) -> str:
     """Run a program in a user namespace of its own in which a limit of the kernel is set; return what it printed."""
-    start = f"echo {setting.partition('=')[2]} > /proc/sys/user/{setting.partition('=')[0]} && exec \"$@\""
+    start = f'echo {setting.partition("=")[2]} > /proc/sys/user/{setting.partition("=")[0]} && exec "$@"'
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", start, "sh"]
     if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system lets nobody make user namespaces")
@@ -477,13 +483,13 @@ with Watch(view) as watch:
 
 def test_nothing_stays_behind(specs: Path) -> None:
     """A watch that was stopped leaves no thread and no open file."""
-    before = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    before = threading.active_count(), open_files()
     with Watch(specs) as watch:
         watch.hints()
         queue = watch._ears
         assert isinstance(queue, KernelEars)
         assert not os.get_inheritable(queue._fd._inotify_fd)
-    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
+    assert (threading.active_count(), open_files()) == before
 
 
 # --- settling -------------------------------------------------------------------------------------------------------

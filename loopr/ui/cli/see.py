@@ -149,7 +149,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         for each in body["problems"]:
             text = render.plain(each["text"], keep_lines=True).split("\n")
             lines += [f"  {render.plain(each['place'])}: {text[0]}", *(f"    {line}" for line in text[1:])]
-    return lines + [f"warning: {each}" for each in body["warnings"]]
+    return lines + [f"warning: {render.plain(each)}" for each in body["warnings"]]
 
 
 def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], int, list[str]]:

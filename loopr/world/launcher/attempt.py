@@ -13,10 +13,12 @@ import os
 import select
 import signal
 import time
+from collections.abc import Sequence
 
 from loopr.world.launcher import proc
 from loopr.world.launcher.clocks import Clocks
-from loopr.world.launcher.family import Family
+from loopr.world.launcher.family import Children, Foundlings
+from loopr.world.launcher.log import Log
 from loopr.world.launcher.stream import Stream
 from loopr.world.launcher.words import Outcome, Reason, Run
 
@@ -26,10 +28,13 @@ KILL_AGAIN_SECS = 0.1
 class Attempt:
     """An attempt that is being watched."""
 
-    def __init__(self, run: Run, family: Family, streams: tuple[Stream | None, Stream | None], clocks: Clocks) -> None:
-        """Take over the watch; a stream is None where nobody holds its pipe any more."""
+    def __init__(
+        self, run: Run, family: Children | Foundlings, streams: Sequence[Stream], logs: Sequence[Log], clocks: Clocks
+    ) -> None:
+        """Take over the watch; there are fewer streams than logs where nobody holds a pipe any more."""
         self.run, self.family, self.clocks = run, family, clocks
-        self.streams = {stream.reader: stream for stream in streams if stream}
+        self.streams = {stream.reader: stream for stream in streams}
+        self._logs = logs
         self._reason: Reason | None = None
         self._message = ""
         self._kill_at: float | None = None
@@ -90,6 +95,8 @@ class Attempt:
         for stream in self.streams.values():
             stream.drain()
             stream.close()
+        for log in self._logs:
+            log.finish()
         reason, code, number = self._how_it_ended()
         user, system, largest = self.family.usage
         return Outcome(
@@ -101,9 +108,16 @@ class Attempt:
             user_ms=round(user * 1000),
             system_ms=round(system * 1000),
             max_rss_kb=largest,
+            stdout_bytes=self._logs[0].total,
+            stderr_bytes=self._logs[1].total,
             strays=len(self._strays),
-            message=self._message,
+            message=self._told(),
         )
+
+    def _told(self) -> str:
+        """Return what a person should know: why it was ended, and what is missing from the logs."""
+        missing = {f"a log is not complete: {log.trouble}" for log in self._logs if log.trouble}
+        return "; ".join(filter(None, (self._message, *missing)))
 
     def _how_it_ended(self) -> tuple[Reason, int | None, int | None]:
         """Return the reason, and the exit code or the signal if they are known."""
@@ -111,7 +125,9 @@ class Attempt:
         if status is None:
             return self._reason or "lost", None, None
         code = os.waitstatus_to_exitcode(status)
-        return self._reason or ("exited" if code >= 0 else "signalled"), code if code >= 0 else None, max(0, -code) or None
+        if code < 0:
+            return self._reason or "signalled", None, -code
+        return self._reason or "exited", code, None
 
     def _mind_the_clocks(self, now: float) -> None:
         """End it if a clock ran out, and make it end if its grace is over."""

@@ -4,7 +4,8 @@ Whatever fails before the claim never ran and leaves no trace but a word to the 
 two supervisors one gets it. Must never know what happens to the command after the spawn.
 """
 
-# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+# what is forked for every slot does without pathlib
+# ruff: noqa: PTH108, PTH112, PTH116, PTH118
 
 from __future__ import annotations
 

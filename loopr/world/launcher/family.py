@@ -2,7 +2,7 @@
 
 A command that we spawned ourselves is our child, and its orphans come to us: `wait4` says all, and ECHILD proves that
 nothing is left. One whose supervisor was killed is a foundling: a pidfd says when it ends, the launcher how, if it
-inherited it, and what is left is known by its traces.
+inherited it, and what is left is known by its traces. A watch asks both kinds the same questions.
 
 Knows processes. Must never decide when one has to end.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import select
-from typing import Protocol
 
 from loopr.world.launcher import proc, traces
 from loopr.world.launcher.words import Run, Usage
@@ -19,39 +18,15 @@ from loopr.world.launcher.words import Run, Usage
 RESCAN_MS = 30
 
 
-class Family(Protocol):
-    """What a watch asks of the processes of its attempt."""
-
-    descriptor: int
-    status: int | None
-    usage: Usage
-    rescan_ms: int | None
-
-    @property
-    def command_ended(self) -> bool:
-        """Whether the command is gone, and all is known of its end that ever will be."""
-
-    def reap(self) -> None:
-        """Take note of who has ended."""
-
-    def is_empty(self) -> bool:
-        """Tell whether nothing is left."""
-
-    def living(self) -> dict[int, proc.Stat]:
-        """Return what is left."""
-
-    def told(self, status: int | None, usage: Usage) -> None:
-        """Hear from the launcher how the command ended; None if nobody will ever say."""
-
-
 class Children:
     """The family of a command that this process spawned."""
 
-    rescan_ms = None  # every end is a SIGCHLD
+    rescan_ms = 0  # every end is a SIGCHLD
 
-    def __init__(self, pid: int, wake: int) -> None:
-        """Begin with the command; `wake` is readable after each SIGCHLD."""
-        self.descriptor = wake
+    descriptor = -1
+
+    def __init__(self, pid: int) -> None:
+        """Begin with the command."""
         self.status: int | None = None
         self.usage: Usage = (0.0, 0.0, 0)
         self._pid = pid

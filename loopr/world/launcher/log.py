@@ -2,13 +2,14 @@
 
 The head fills the log itself. What follows goes to segments beside it, each named by the offset it begins at, of which
 the last two are kept; in the end the tail is cut from them and put behind the head. So a log never takes more than its
-head and three tails, in memory never more than what is being written, and whoever takes over finds all there is to know.
-No output leaves no file.
+head and three tails, in memory never more than what is being written, and whoever takes over finds all there is to
+know. No output leaves no file.
 
 Knows files. Must never know where the bytes come from; never raises, since output must go on being taken.
 """
 
-# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+# what is forked for every slot does without pathlib
+# ruff: noqa: PTH108, PTH116, PTH123, PTH208
 
 from __future__ import annotations
 

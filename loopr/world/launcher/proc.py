@@ -3,16 +3,21 @@
 Knows Linux. Must never know attempts.
 """
 
-# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+# what is forked for every slot does without pathlib
+# ruff: noqa: PTH110, PTH115, PTH116, PTH123, PTH208
 
 from __future__ import annotations
 
 import os
+import select
 import signal
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
 PR_SET_CHILD_SUBREAPER = 36
+KILL_SECS = 1.0
 
 
 class Stat(NamedTuple):
@@ -68,8 +73,8 @@ def stat(pid: int) -> Stat | None:
     fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     if len(fields) < 20:
         return None
-    state, parent, group, session, terminal = fields[:5]
-    return Stat(pid, state.decode(), int(parent), int(group), int(session), int(terminal), int(fields[17]), int(fields[19]))
+    state, (parent, group, session, terminal) = fields[0].decode(), map(int, fields[1:5])
+    return Stat(pid, state, parent, group, session, terminal, int(fields[17]), int(fields[19]))
 
 
 def start_time(pid: int) -> int:
@@ -169,4 +174,22 @@ def send(pid: int, start: int, number: int) -> None:
     if descriptor is not None:
         with suppress(OSError):
             signal.pidfd_send_signal(descriptor, number)
+        os.close(descriptor)
+
+
+def kill_and_wait(processes: Iterable[Stat]) -> None:
+    """Kill processes that are nobody's to reap but init's, and wait a moment for their ends."""
+    poll = select.poll()
+    grasped = [found for seen in processes if (found := grasp(seen.pid, seen.start)) is not None]
+    for descriptor in grasped:
+        with suppress(OSError):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        poll.register(descriptor, select.POLLIN)
+    deadline = time.monotonic() + KILL_SECS
+    waiting = set(grasped)
+    while waiting and (left := deadline - time.monotonic()) > 0:
+        for descriptor, _ in poll.poll(left * 1000):
+            poll.unregister(descriptor)
+            waiting.discard(descriptor)
+    for descriptor in grasped:
         os.close(descriptor)

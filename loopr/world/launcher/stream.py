@@ -4,8 +4,6 @@ The end that the command gets is open for reading too, so that it never gets a S
 a copy of it, so that there is never an end of file to handle. Must never know what else happens to the command.
 """
 
-# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
-
 from __future__ import annotations
 
 import fcntl
@@ -62,7 +60,6 @@ class Stream:
                 return
 
     def close(self) -> None:
-        """Close both ends and put the log in order."""
+        """Close both ends; the log may have more to come."""
         os.close(self.reader)
         os.close(self.writer)
-        self.log.finish()

@@ -8,8 +8,6 @@ has no terminal, began after the attempt, and carries nothing of a login, as a p
 Knows /proc. Must never signal anybody, nor take a pooled supervisor for a stray.
 """
 
-# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
-
 from __future__ import annotations
 
 import os
@@ -31,11 +29,15 @@ def kin_of(run: Run, launcher: int) -> dict[int, proc.Stat]:
     seen_now = (proc.stat(pid) for pid in proc.pids() if pid not in us)
     living = [seen for seen in seen_now if seen and seen.lives and seen.start >= since]
     reapers = {1, seen.parent if (seen := proc.stat(launcher)) else 1}
-    found = {
-        seen.pid: seen for seen in living if _is_certain(run, seen, launcher) or _is_likely(run, seen, reapers)
-    }
+    found = {seen.pid: seen for seen in living if _is_certain(run, seen, launcher) or _is_likely(run, seen, reapers)}
     below = proc.descendants(*found)
     return found | {pid: seen for pid, seen in below.items() if pid not in us}
+
+
+def command_of(run: Run, launcher: int) -> int:
+    """Return the command of an attempt whose supervisor died before it wrote the pid down, 0 if it cannot be told."""
+    leaders = [seen for seen in kin_of(run, launcher).values() if seen.session == seen.pid]
+    return min(leaders, key=lambda seen: seen.start).pid if leaders else 0
 
 
 def _own_kind(launcher: int) -> set[int]:

@@ -7,7 +7,8 @@ is left. `kill` is a wish written for a supervisor that no launcher speaks for a
 Knows words only. Must never know how they travel, nor start anything.
 """
 
-# ruff: noqa: PTH -- a process that is forked for every slot does without pathlib
+# what is forked for every slot does without pathlib
+# ruff: noqa: PTH104, PTH108, PTH118
 
 from __future__ import annotations
 

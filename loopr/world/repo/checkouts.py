@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from loopr.world.repo.calls import Door
 from loopr.world.repo.ground import HEADS, Ground
 
 _UNDER_WAY = {
@@ -31,21 +30,14 @@ class Checkout(NamedTuple):
     ours: bool
 
 
-def checkouts(ground: Ground, door: Door | None = None) -> list[Checkout]:
-    """List every checkout that exists."""
-    said = (door or ground.door).run("worktree", "list", "--porcelain", "-z")
-    git_dirs = dict(_linked(ground))
-    found = []
-    for block in os.fsdecode(said.out).split("\0\0"):
-        facts = dict(line.partition(" ")[::2] for line in block.split("\0") if line)
-        if "worktree" not in facts or "bare" in facts:
-            continue
-        folder = Path(facts["worktree"])
-        git_dir = git_dirs.get(folder.resolve(), ground.common)
-        busy = dict(_busy(git_dir))
-        ours = folder.resolve().is_relative_to(ground.worktrees)
-        found.append(Checkout(folder, git_dir, facts.get("branch", ""), busy, ours))
-    return found
+def checkouts(ground: Ground) -> list[Checkout]:
+    """List every checkout of the repository, read from git's own files: asking git takes longer by far."""
+    found = [] if ground.main is None else [(ground.main, ground.common)]
+    found += _linked(ground)
+    return [
+        Checkout(folder, git_dir, _branch(git_dir), dict(_busy(git_dir)), folder.is_relative_to(ground.worktrees))
+        for folder, git_dir in found
+    ]
 
 
 def holders(ground: Ground, branch: str) -> list[Checkout]:
@@ -56,10 +48,16 @@ def holders(ground: Ground, branch: str) -> list[Checkout]:
 def _linked(ground: Ground) -> Iterator[tuple[Path, Path]]:
     """Pair the folder of each linked worktree with its administrative folder."""
     places = ground.common / "worktrees"
-    for admin in places.iterdir() if places.is_dir() else ():
+    for admin in sorted(places.iterdir()) if places.is_dir() else ():
         text = read_line(admin / "gitdir")
         if text:
-            yield (admin / text).resolve().parent, admin
+            yield (admin / text).parent, admin
+
+
+def _branch(git_dir: Path) -> str:
+    """Return the full name of the branch that is checked out, nothing where HEAD is detached."""
+    head = read_line(git_dir / "HEAD")
+    return head.removeprefix("ref:").strip() if head.startswith("ref:") else ""
 
 
 def _busy(git_dir: Path) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ Knows how the places are found and named. Must never know what is done there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +25,17 @@ OWN_FOLDER = ".loopr"
 POOL_FOLDER = ".pool"
 
 
+def backup_ref(name: str, commit: str) -> str:
+    """Return the ref under which an old tip of a loop is kept; the same tip gives the same ref."""
+    return f"{BACKUP}{name}/{commit[:12]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """A repository as this package sees it; `left_out` are paths of the tree that the engine never commits."""
 
     top: Path | None
+    main: Path | None  # the checkout that came with the repository; None where it is bare
     git_dir: Path
     common: Path
     state: Path
@@ -94,9 +101,12 @@ def open_ground(
     top = Path(inside.line).resolve() if inside.code == 0 else None
     if (common / "reftable").exists():
         raise SettingsError("this repository keeps its refs as reftable", hint="loopr needs the files format for now")
+    listed = call(root, ["git", "worktree", "list", "--porcelain", "-z"], {}).out.split(b"\0\0")[0].split(b"\0")
+    main = None if b"bare" in listed else Path(os.fsdecode(listed[0].removeprefix(b"worktree "))).resolve()
     places = [OWN_FOLDER, *_within(top, worktrees), *_within(top, artifacts)]
     return Ground(
         top=top,
+        main=main,
         git_dir=git_dir,
         common=common,
         state=(state or common / "loopr").resolve(),

@@ -7,15 +7,13 @@ Everything of value was committed before. Must never know why the files change.
 from __future__ import annotations
 
 import json
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from loopr.world.repo.calls import Door
-from loopr.world.repo.ground import WORK, Ground
+from loopr.world.repo.ground import WORK, backup_ref
 from loopr.world.repo.refs import Move, move_refs, read_refs
-from loopr.world.repo.slots import PRIVATE_INDEX, Slot, write_line
+from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, write_line
 
 _MARK = "loopr-laying"
 
@@ -33,17 +31,19 @@ class Laying(NamedTuple):
     judged: bool = False
 
 
-def lay(ground: Ground, slot: Slot, door: Door, laying: Laying) -> None:
-    """Move the branch and the files of a worktree; the caller holds the worktree's lock and has committed everything."""
-    _mark(slot.admin(ground)).write_text(json.dumps(laying._asdict()), encoding="utf-8")
-    _carry_out(ground, slot, door, laying)
+def lay(at: Opened, laying: Laying) -> None:
+    """Move the branch and the files of a worktree, whose lock the caller holds, and where all is committed."""
+    refs = read_refs(at.door, at.branch, WORK + at.name)
+    _mark(at.admin).write_text(json.dumps(laying._asdict()), encoding="utf-8")
+    if laying.tree or set(refs.values()) != {laying.commit}:  # else the files are there already
+        _carry_out(at, laying)
     if not laying.judged:
-        _mark(slot.admin(ground)).unlink()
+        _mark(at.admin).unlink()
 
 
-def finish(ground: Ground, slot: Slot, door: Door) -> bool:
+def finish(at: Opened) -> bool:
     """Finish what was begun, take away what a judge left, and say whether there was anything of the kind."""
-    mark = _mark(slot.admin(ground))
+    mark = _mark(at.admin)
     try:
         row = json.loads(mark.read_bytes())
         laying = Laying(**row)._replace(
@@ -54,32 +54,39 @@ def finish(ground: Ground, slot: Slot, door: Door) -> bool:
     except (ValueError, TypeError, KeyError):  # a crash while it was written: nothing had been done
         mark.unlink()
         return False
-    _carry_out(ground, slot, door, laying)
     if laying.judged:
-        kept = [word for each in ground.left_out for word in ("-e", f"/{each}")]
-        door.ask("clean", "-fdq", *kept)
+        _keep_strays(at, laying)
+    _carry_out(at, laying)
+    if laying.judged:
+        kept = [word for each in at.ground.left_out for word in ("-e", f"/{each}")]
+        at.door.ask("clean", "-fdq", *kept)
     mark.unlink()
     return True
 
 
-def _carry_out(ground: Ground, slot: Slot, door: Door, laying: Laying) -> None:
+def _keep_strays(at: Opened, laying: Laying) -> None:
+    """Keep what a judge committed: it is no part of the work, but it may be all that somebody has."""
+    tip = read_refs(at.door, at.branch).get(at.branch, laying.commit)
+    if tip != laying.commit:
+        move_refs(at.door, [Move(backup_ref(at.name, tip), tip)])
+
+
+def _carry_out(at: Opened, laying: Laying) -> None:
     """Do it, or what is left of it."""
-    admin = slot.admin(ground)
-    branch, work = ground.branch(slot.name), WORK + slot.name
+    admin, door, branch, work = at.admin, at.door, at.branch, WORK + at.name
     refs = read_refs(door, branch, work)
     moves = [Move(ref, laying.commit) for ref in (branch, work) if refs.get(ref) != laying.commit]
     move_refs(door, moves, "loopr: take over")
     write_line(admin / "HEAD", f"ref: {branch}")
-    with suppress(FileNotFoundError):
-        shutil.copyfile(admin / PRIVATE_INDEX, admin / "index")
     (admin / "index.lock").unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        copy_over(admin / PRIVATE_INDEX, admin / "index")
     door.run("read-tree", "--reset", "-u", "--no-sparse-checkout", laying.tree or laying.commit)
-    if laying.tree:
+    if laying.tree:  # the index stands at the commit, so that the change is there to be mended and added
         door.run("read-tree", "--reset", "--no-sparse-checkout", laying.commit)
     for path in laying.files:
         _relabel(door.work_tree / path, laying.labels)
-    door.ask("update-index", "-q", "--refresh", variables={"GIT_OPTIONAL_LOCKS": "1"})
-    shutil.copyfile(admin / "index", admin / PRIVATE_INDEX)
+    copy_over(admin / "index", admin / PRIVATE_INDEX)
 
 
 def _relabel(file: Path, labels: tuple[tuple[str, str], ...]) -> None:

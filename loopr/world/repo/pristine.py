@@ -9,14 +9,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 from contextlib import suppress
 from pathlib import Path
 
 from loopr.errors import WorldError
-from loopr.world.repo.calls import Door
-from loopr.world.repo.ground import Ground
-from loopr.world.repo.slots import PRIVATE_INDEX, Slot, point, write_line
+from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, write_line
 
 _KEPT = frozenset({"HEAD", "commondir", "gitdir", "locked", "index", PRIVATE_INDEX})
 _FLAGGED = re.compile(rb"(?:^|\0)(?!H )[^\0]")
@@ -27,25 +24,44 @@ class Unclean(WorldError):
     """A worktree does not come clean; it is set aside with the reason, never deleted."""
 
 
-def make_pristine(ground: Ground, slot: Slot, branch: str, commit: str, door: Door) -> None:
-    """Make the worktree hold exactly this commit on this branch, and nothing else; `Unclean` if that cannot be."""
-    admin, place = slot.admin(ground), slot.place(ground)
+def make_pristine(at: Opened, commit: str) -> None:
+    """Make the worktree hold exactly this commit on its branch, and nothing else; `Unclean` if that cannot be."""
+    admin = at.admin
+    thorough = (admin / "modules").exists() or not (admin / PRIVATE_INDEX).exists()
     purge(admin)
-    point(ground, slot)
-    write_line(admin / "HEAD", f"ref: {branch}")
-    _trust_own_index(admin)
-    listed = _check_out(door, admin, commit)
-    _empty_submodules(place, listed)
-    _sweep(place)
+    write_line(admin / "HEAD", f"ref: {at.branch}")
+    with suppress(FileNotFoundError):  # our copy has no odd flags: commands write to the other
+        (admin / PRIVATE_INDEX).replace(admin / "index")
+    left = _clean(at, commit, thorough)
+    if left:  # the index hides something: without one, every file is written anew
+        remove(admin / "index")
+        left = _clean(at, commit, True)
+    if left:
+        raise Unclean(f"{at.place} does not come clean: {left}")
+    copy_over(admin / "index", admin / PRIVATE_INDEX)
+
+
+def _clean(at: Opened, commit: str, thorough: bool) -> str:
+    """Write the files of a commit, take away all else, and say what is still not right."""
+    door = at.door
+    read = door.ask("read-tree", "--reset", "-u", "--no-sparse-checkout", commit)
+    if read.code:
+        door.ask("clean", "-ffdxq")
+        return read.err.strip()
+    if thorough or (at.place / ".gitmodules").exists():
+        listed = door.ask("ls-files", "-v", "-f", "-s", "-z")
+        if listed.code or _FLAGGED.search(listed.out):
+            return listed.err.strip() or "its index has odd flags"
+        _empty_submodules(at.place, listed.out)
+    _sweep(at.place)
     cleaned = door.ask("clean", "-ffdxq")
     said = door.ask(
         *("status", "--porcelain", "-z", "--ignored=traditional", "--untracked-files=all", "--ignore-submodules=none"),
         variables={"GIT_OPTIONAL_LOCKS": "1"},
     )
-    if said.code or said.out or cleaned.code:
-        left = said.parts[:3] or [said.err.strip() or cleaned.err.strip()]
-        raise Unclean(f"{place} does not come clean: {', '.join(left)}")
-    shutil.copyfile(admin / "index", admin / PRIVATE_INDEX)
+    if said.code or cleaned.code:
+        return said.err.strip() or cleaned.err.strip() or "git clean failed"
+    return ", ".join(said.parts[:3])
 
 
 def purge(admin: Path) -> None:
@@ -64,24 +80,6 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
-def _trust_own_index(admin: Path) -> None:
-    """Put our copy of the index in the place of the one that commands could write to."""
-    with suppress(FileNotFoundError):
-        (admin / PRIVATE_INDEX).replace(admin / "index")
-
-
-def _check_out(door: Door, admin: Path, commit: str) -> bytes:
-    """Write the files of a commit and return the index's list; an index with odd flags, or a broken one, is dropped."""
-    for _ in range(2):
-        read = door.ask("read-tree", "--reset", "-u", "--no-sparse-checkout", commit)
-        listed = door.ask("ls-files", "-v", "-f", "-s", "-z")
-        if read.code == 0 and listed.code == 0 and not _FLAGGED.search(listed.out):
-            return listed.out
-        remove(admin / "index")
-        door.ask("clean", "-ffdxq")
-    raise Unclean(f"{door.work_tree} cannot be checked out: {read.err.strip() or listed.err.strip()}")
-
-
 def _empty_submodules(place: Path, listed: bytes) -> None:
     """Take the files of submodules away; the shared settings, which deinit would change, are left alone."""
     for path in _GITLINK.findall(listed):
@@ -93,9 +91,11 @@ def _empty_submodules(place: Path, listed: bytes) -> None:
 
 def _sweep(place: Path) -> None:
     """Remove pipes, sockets and devices, which git does not see."""
-    for folder, _, names in os.walk(place):
-        with os.scandir(folder) as entries:
-            odd = [entry for entry in entries if not (entry.is_dir() or entry.is_file() or entry.is_symlink())]
-        for entry in odd:
-            if not stat.S_ISLNK(os.lstat(entry.path).st_mode):
-                remove(Path(entry.path))
+    folders = [place]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+                elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
+                    remove(Path(entry.path))

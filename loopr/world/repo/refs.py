@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.world.repo.calls import Door, GitFailed
+from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Message
 
 LOOSE_LIMIT = 1000
 _ABSENT = ("0" * 40, "0" * 64)
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _RACED = re.compile(r"but expected|reference already exists|unable to resolve reference|reference is missing")
 
 
@@ -34,11 +36,45 @@ class RefRaced(GitFailed):
 
 def read_refs(door: Door, *names: str) -> dict[str, str]:
     """Return where these refs stand, without those that do not exist; a name that ends in / means all below it."""
-    said = door.run("for-each-ref", "--format=%(refname)%00%(objectname)", *(name.rstrip("/") for name in names))
-    pairs = (line.split("\0") for line in os.fsdecode(said.out).splitlines())
-    wanted = set(names)
-    below = tuple(name for name in names if name.endswith("/"))
-    return {name: commit for name, commit in pairs if name in wanted or name.startswith(below)}
+    below = [name for name in names if name.endswith("/")]
+    found = _read_below(door, below) if below else {}
+    packed: dict[str, str] | None = None
+    for name in names:
+        if name.endswith("/"):
+            continue
+        commit = read_line(door.common / name)  # a loose ref is the newer one, and is gone only once it is packed
+        if not _COMMIT.fullmatch(commit):
+            packed = _packed(door) if packed is None else packed
+            commit = packed.get(name, "")
+        if commit:
+            found[name] = commit
+    return found
+
+
+def _read_below(door: Door, folders: Sequence[str]) -> dict[str, str]:
+    """Ask git for all refs below some names."""
+    said = door.run("for-each-ref", "--format=%(refname)%00%(objectname)", *(name.rstrip("/") for name in folders))
+    rows = (line.split("\0") for line in os.fsdecode(said.out).splitlines())
+    return {name: commit for name, commit in rows if name.startswith(tuple(folders))}
+
+
+def _packed(door: Door) -> dict[str, str]:
+    """Read the packed refs; the last version read is kept, for a file that git replaces whole."""
+    file = door.common / "packed-refs"
+    try:
+        facts = file.stat()
+    except OSError:
+        return {}
+    version = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+    known = _PACKED.get(file)
+    if known is None or known[0] != version:
+        rows = (line.partition(" ") for line in os.fsdecode(file.read_bytes()).splitlines())
+        known = (version, {name: commit for commit, _, name in rows if _COMMIT.fullmatch(commit)})
+        _PACKED[file] = known
+    return known[1]
+
+
+_PACKED: dict[Path, tuple[tuple[int, int, int], dict[str, str]]] = {}
 
 
 def move_refs(door: Door, moves: Sequence[Move], why: str = "loopr") -> None:

@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from loopr.errors import WorldError
+from loopr.world.repo.calls import Door
 from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import OWN_FOLDER, POOL_FOLDER, Ground
+from loopr.world.repo.locks import held
 
 LOCK_REASON = "loopr"
 PRIVATE_INDEX = "loopr-index"
 _ID = "loopr-"
+_SERVING = frozenset({"preparing", "used", "returning"})
+_HEAD = re.compile(r"ref: refs/|[0-9a-f]{40}")
 
 Slots = dict[str, "Slot"]
 
 
 class Slot(NamedTuple):
-    """One worktree: `preparing` until its files are what they should be, then `used`; `free`, or `retired` and why."""
+    """One worktree: `preparing` until its files are right, `used`, `returning`, `free`, or `retired` with the why."""
 
     id: str
     name: str = ""
@@ -46,6 +54,43 @@ class Slot(NamedTuple):
     def lock(self, ground: Ground) -> Path:
         """The lock around what is done to its files."""
         return ground.state / "locks" / f"{self.id}.lock"
+
+
+class Opened(NamedTuple):
+    """A worktree whose lock is held, with git standing before it."""
+
+    ground: Ground
+    slot: Slot
+    door: Door
+
+    @property
+    def name(self) -> str:
+        """The loop it serves."""
+        return self.slot.name
+
+    @property
+    def admin(self) -> Path:
+        """Its administrative folder."""
+        return self.slot.admin(self.ground)
+
+    @property
+    def place(self) -> Path:
+        """The folder with its files."""
+        return self.slot.place(self.ground)
+
+    @property
+    def branch(self) -> str:
+        """The full name of the loop's branch."""
+        return self.ground.branch(self.slot.name)
+
+
+@contextmanager
+def opened(ground: Ground, slot: Slot, *, mend: bool = True) -> Iterator[Opened]:
+    """Hold a worktree's lock, mend what ties it to git, and give git before it."""
+    with held(slot.lock(ground)) as descriptor:
+        if mend:
+            point(ground, slot)
+        yield Opened(ground, slot, Door(slot.admin(ground), ground.common, slot.place(ground)).keeping(descriptor))
 
 
 def load(ground: Ground) -> Slots:
@@ -71,7 +116,15 @@ def slot_of(ground: Ground, name: str) -> Slot | None:
 
 def among(slots: Slots, name: str) -> Slot | None:
     """Return the slot that serves a loop now, None if there is none."""
-    return next((each for each in slots.values() if each.name == name and each.state in ("preparing", "used")), None)
+    return next((each for each in slots.values() if each.name == name and each.state in _SERVING), None)
+
+
+def need_slot(ground: Ground, name: str) -> Slot:
+    """Return the slot of a loop, or raise that it has no worktree."""
+    slot = slot_of(ground, name)
+    if slot is None or not slot.place(ground).is_dir():
+        raise WorldError(f"the worktree of {name} is gone", hint="it is made anew from its branch at the next attempt")
+    return slot
 
 
 def next_id(ground: Ground, slots: Slots) -> str:
@@ -87,14 +140,17 @@ def point(ground: Ground, slot: Slot) -> None:
     admin, place = slot.admin(ground), slot.place(ground)
     admin.mkdir(parents=True, exist_ok=True)
     _displace(place)
+    if not (admin / "locked").is_file():  # a person's own reason stays
+        write_line(admin / "locked", LOCK_REASON)
     for file, text in (
         (admin / "gitdir", f"{place}/.git"),
         (admin / "commondir", "../.."),
-        (admin / "locked", LOCK_REASON),
         (place / ".git", f"gitdir: {admin}"),
     ):
         if read_line(file) != text or file.is_symlink():
             write_line(file, text)
+    if slot.name and not _HEAD.match(read_line(admin / "HEAD")):
+        write_line(admin / "HEAD", f"ref: {ground.branch(slot.name)}")
 
 
 def displaced(place: Path) -> list[Path]:
@@ -119,6 +175,13 @@ def write_line(file: Path, text: str) -> None:
     fresh = file.with_name(file.name + ".loopr-new")
     fresh.write_bytes(os.fsencode(text) + b"\n")
     fresh.replace(file)
+
+
+def copy_over(source: Path, target: Path) -> None:
+    """Copy a file over another by rename, so that no half of it is ever there."""
+    fresh = target.with_name(target.name + ".loopr-new")
+    shutil.copyfile(source, fresh)
+    fresh.replace(target)
 
 
 def _file(ground: Ground) -> Path:

@@ -73,7 +73,10 @@ class PutBack(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """The tree that would land, and what it was made from; `refused` says why it may not land even so."""
+    """The tree that would land, and what it was made from; `refused` says why it may not land even so.
+
+    `behind` is true while the loop's branch lacks the plan's tip, `as_is` where its own tree is the one that lands.
+    """
 
     name: str
     plan: str
@@ -81,6 +84,8 @@ class Candidate(NamedTuple):
     loop_tip: str
     tree: str
     changed: tuple[str, ...]
+    behind: bool
+    as_is: bool
     put_back: tuple[PutBack, ...] = ()
     refused: tuple[Problem, ...] = ()
 

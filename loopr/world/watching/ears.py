@@ -5,6 +5,7 @@ Knows events and watches. Must never know which folders matter, nor what is in t
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections import deque
@@ -131,6 +132,7 @@ class KernelEars:
         self._mailbox = mailbox
         self._folders: dict[int, _Folder] = {}
         self._numbers: dict[Path, int] = {}
+        self._below: dict[Path, set[Path]] = {}
         self._callbacks = 0
         self._fd = InotifyFD()
         with suppress(AttributeError, OSError):  # else every command that is started would keep the queue alive
@@ -172,19 +174,22 @@ class KernelEars:
             return False
         if number < 0:  # not ours to read: watchdog passes over that in silence
             self._fd.remove_callbacks([(number, ours)])
+            if needed:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
             return False
         self._folders[number] = _Folder(path, levels, self._callbacks)
         self._numbers[path] = number
+        self._below.setdefault(path.parent, set()).add(path)
         return True
 
     def ignore(self, folder: Path) -> None:
         """Forget a folder and what is below it; below one that is not watched, nothing is."""
-        if folder not in self._numbers:
-            return
-        below = f"{folder}{os.sep}"
-        gone = [path for path in self._numbers if path == folder or str(path).startswith(below)]
-        for path in gone:
-            number: Any = self._numbers.pop(path)
+        gone = [folder] if folder in self._numbers else []
+        while gone:
+            path = gone.pop()
+            gone.extend(self._below.pop(path, ()))
+            self._below.get(path.parent, set()).discard(path)
+            number: Any = self._numbers.pop(path, None)
             known = self._folders.get(number)
             if known is not None and known.path == path:  # else it goes by another name by now
                 ours: Any = known.callback
@@ -214,7 +219,7 @@ class KernelEars:
         if mask & ~_FOLDER != _ATTRIB:
             self.ignore(path)
         if levels and mask & (_APPEARED | _ATTRIB) and path not in self._numbers:
-            with suppress(FileNotFoundError, NotADirectoryError):  # gone again: that will be heard too
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # looking finds nothing there either
                 self.listen(path, levels - 1)
 
     def alive(self) -> bool:

@@ -1,0 +1,255 @@
+"""The launcher's supervisors: who has which attempt, and what becomes of it when one dies.
+
+Supervisors are forked once per slot and used again. The launcher is a subreaper, so that it inherits the command of a
+supervisor that was killed, learns its real end, and gives the watch to another supervisor.
+
+Knows attempts by their ids and folders. Must never know who ordered them, nor what they are for.
+"""
+
+# what is forked for every slot does without pathlib
+# ruff: noqa: PTH110, PTH118, PTH208
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+from collections.abc import Callable
+
+from loopr.world.launcher import proc, supervisor, traces, words
+from loopr.world.launcher.wire import Wire
+from loopr.world.launcher.words import Message, Outcome, Run, Usage
+
+IDLE_SLOTS = 16  # kept for the next attempts
+TRIES = 20  # so many supervisors may die of one attempt
+STRANGERS = 4096
+
+
+class Job:
+    """An attempt in the hands of the launcher."""
+
+    __slots__ = ("began", "ended", "folder", "id", "line", "pid", "slot", "tries")
+
+    def __init__(self, attempt_id: str, folder: str, line: bytes = b"") -> None:
+        """Begin with the order as it was said; an attempt that is to be adopted has none."""
+        self.id, self.folder, self.line = attempt_id, folder, line
+        self.slot: Slot | None = None
+        self.pid = 0
+        self.began = b""
+        self.ended: tuple[int, Usage] | None = None
+        self.tries = 0
+
+
+class Slot:
+    """A supervisor and what it has in hand."""
+
+    __slots__ = ("job", "pid", "wire")
+
+    def __init__(self, pid: int, wire: Wire) -> None:
+        """Begin idle."""
+        self.pid, self.wire = pid, wire
+        self.job: Job | None = None
+
+
+class Crew:
+    """All supervisors and their jobs."""
+
+    def __init__(self, poll: select.poll, say: Callable[[bytes], None]) -> None:
+        """Name what waits for the supervisors' words, and what hears the news."""
+        self.jobs: dict[str, Job] = {}
+        self.slots: dict[int, Slot] = {}  # by descriptor
+        self._by_pid: dict[int, Slot] = {}
+        self._idle: list[Slot] = []
+        self._strangers: dict[int, tuple[int, Usage]] = {}
+        self._poll, self._say = poll, say
+        self._most_idle = IDLE_SLOTS
+        self._pid = os.getpid()
+
+    def run(self, job: Job) -> None:
+        """Have an attempt started."""
+        self.jobs[job.id] = job
+        self._give(job, job.line)
+
+    def adopt(self, job: Job) -> None:
+        """Have an attempt watched that nobody watches any more."""
+        self.jobs[job.id] = job
+        run = words.read_run(job.folder)
+        pid = job.pid or (self._pid_of(run) if run else 0)
+        job.pid = pid
+        job.ended = job.ended or self._strangers.pop(pid, None)
+        status, usage = job.ended or (None, (0.0, 0.0, 0))
+        seen = proc.stat(pid) if pid and status is None else None
+        mine = seen is not None and seen.parent == self._pid
+        order = {"do": "adopt", "id": job.id, "folder": job.folder, "pid": pid, "mine": mine}
+        self._give(job, words.encode({**order, "status": status, "usage": usage}))
+
+    def hear(self, slot: Slot) -> None:
+        """Hear what a supervisor says."""
+        for line in slot.wire.lines():
+            if slot.job is not None:
+                self._note(slot, slot.job, line)
+        if slot.wire.closed:  # what becomes of its attempt is decided when it has been reaped
+            self._poll.unregister(slot.wire.fd)
+            del self.slots[slot.wire.fd]
+            slot.wire.close()
+            if slot in self._idle:
+                self._idle.remove(slot)
+
+    def reap(self) -> None:
+        """Take note of dead supervisors, and of the strangers that dead supervisors left to us."""
+        dead: list[Slot] = []
+        try:
+            while True:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+                if not pid:
+                    break
+                slot = self._by_pid.pop(pid, None)
+                if slot is not None:
+                    dead.append(slot)
+                else:
+                    self._note_stranger(pid, status, (used.ru_utime, used.ru_stime, used.ru_maxrss))
+        except ChildProcessError:
+            pass
+        for slot in dead:
+            self._mourn(slot)
+
+    def shrink(self) -> None:
+        """Keep no supervisor that has nothing to do, now and from now on."""
+        self._most_idle = 0
+        while self._idle:
+            self._let_go(self._idle.pop())
+
+    def _note(self, slot: Slot, job: Job, line: bytes) -> None:
+        """Take note of what a supervisor says about its attempt, and pass it on."""
+        said = words.decode(line)
+        if said["id"] != job.id:
+            return
+        if said["did"] == "began":
+            job.pid, job.began = said["pid"], line + b"\n"
+        elif said["did"] == "ended":
+            job.ended = (said["status"], said["usage"])
+            return
+        else:
+            self._finish(job)
+            self._rest(slot)
+        self._say(line + b"\n")
+
+    def _finish(self, job: Job) -> None:
+        """Forget a job."""
+        self.jobs.pop(job.id, None)
+        if job.slot is not None:
+            job.slot.job = None
+            job.slot = None
+
+    def _rest(self, slot: Slot) -> None:
+        """Keep a supervisor for the next attempt, unless there are enough."""
+        if len(self._idle) < self._most_idle:
+            self._idle.append(slot)
+        else:
+            self._let_go(slot)
+
+    def _let_go(self, slot: Slot) -> None:
+        """Let a supervisor end by itself."""
+        self._poll.unregister(slot.wire.fd)
+        del self.slots[slot.wire.fd]
+        slot.wire.close()
+
+    def _give(self, job: Job, order: bytes) -> None:
+        """Hand an order to a supervisor that is idle, or to a new one."""
+        try:
+            slot = self._idle.pop() if self._idle else self._fork()
+        except OSError as error:
+            self._give_up(job, error)
+            return
+        slot.job, job.slot = job, slot
+        slot.wire.send(order)
+        if slot.wire.clogged:
+            self._poll.modify(slot.wire.fd, select.POLLIN | select.POLLOUT)
+
+    def _give_up(self, job: Job, error: OSError) -> None:
+        """Say that an attempt has nobody to watch it."""
+        self._finish(job)
+        message = f"it could not be watched: {error.strerror}"
+        cause = errno.errorcode.get(error.errno or 0, "")
+        outcome = Outcome("lost" if job.pid or not job.line else "not_started", cause=cause, message=message)
+        self._say(words.encode({"did": "done", "id": job.id, "outcome": outcome._asdict()}))
+
+    def _fork(self) -> Slot:
+        """Fork a supervisor."""
+        ours, theirs = socket.socketpair()
+        try:
+            pid = os.fork()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
+        if not pid:
+            _close_all_but(theirs.fileno())
+            supervisor.serve(theirs.fileno(), self._pid)
+        theirs.close()
+        slot = Slot(pid, Wire(ours.detach()))
+        self.slots[slot.wire.fd] = self._by_pid[pid] = slot
+        self._poll.register(slot.wire.fd, select.POLLIN)
+        return slot
+
+    def _mourn(self, slot: Slot) -> None:
+        """Find out what a dead supervisor did last, and see that its attempt goes on."""
+        if not slot.wire.closed:
+            self.hear(slot)  # its last words
+        if not slot.wire.closed:
+            self._let_go(slot)
+            if slot in self._idle:
+                self._idle.remove(slot)
+        job = slot.job
+        if job is None:
+            return
+        self._finish(job)
+        job.tries += 1
+        if job.tries > TRIES:
+            self._give_up(job, OSError(0, f"{TRIES} of them died of this attempt"))
+        elif words.read_outcome(job.folder):
+            self._say(words.encode({"did": "done", "id": job.id}))
+        elif job.line and not os.path.exists(os.path.join(job.folder, words.RUN)):
+            self.run(job)  # it was never claimed, so it never ran
+        elif _is_watched(words.read_run(job.folder)):
+            self._say(words.encode({"did": "taken", "id": job.id}))
+        else:
+            self.adopt(job)
+
+    def _note_stranger(self, pid: int, status: int, usage: Usage) -> None:
+        """Tell whoever watches it how a process ended that is not a supervisor.
+
+        Nobody may watch it yet: a command can be reaped before its dead supervisor is.
+        """
+        for job in self.jobs.values():
+            if job.pid == pid and job.slot is not None and job.slot.pid in self._by_pid:
+                job.ended = (status, usage)
+                message: Message = {"do": "reaped", "id": job.id, "status": status, "usage": usage}
+                job.slot.wire.send(words.encode(message))
+                return
+        self._strangers[pid] = (status, usage)
+        while len(self._strangers) > STRANGERS:
+            del self._strangers[next(iter(self._strangers))]
+
+    def _pid_of(self, run: Run) -> int:
+        """Return the command of a claim."""
+        return run.pid or traces.command_of(run, self._pid)
+
+
+def _is_watched(run: Run | None) -> bool:
+    """Tell whether the supervisor that is named in a claim lives."""
+    found = proc.grasp(run.supervisor, run.supervisor_start) if run else None
+    if found is not None:
+        os.close(found)
+    return found is not None
+
+
+def _close_all_but(kept: int) -> None:
+    """Close what a fork inherited: the launcher's ends must be nobody else's."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != kept:
+            try:
+                os.close(int(name))
+            except OSError:  # the descriptor of the listing itself
+                continue

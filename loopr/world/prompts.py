@@ -1,0 +1,252 @@
+"""Prompts: from what is known of an iteration to the text that its command reads, and the files beside it.
+
+Knows templates, the built-in ones and those of the workspace that take their place. Must never know a loop or a
+disk beyond the folder it writes to: all of it is plain values. What a template is given is text, never a template.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
+
+from loopr.errors import SettingsError, WorldError
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.sandbox import SandboxedEnvironment
+
+BUILT_IN = Path(__file__).parent.parent / "prompts"
+ANY_TYPE = "default"
+PROMPT, FEEDBACK, CONTEXT = "prompt.md", "feedback.md", "context.md"
+_SUFFIX = ".md"
+_BUILT_IN_PREFIX = "loopr"
+_PARENT_BYTES = 16 * 1024  # of the parent's artifact within a prompt; the context file has all of it
+_TICKS = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+_UNDEFINED = re.compile(r"'([A-Za-z_]\w*)' is undefined")
+_BROKEN = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, OSError)
+
+
+class Sibling(NamedTuple):
+    """A loop beside this one, as its prompt names it."""
+
+    id: str
+    title: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iteration:
+    """What the prompt of one iteration is made from; each field is a variable of the templates.
+
+    `child` is the type of the children that the artifact declares, None for a leaf, and `children_key` the key under
+    which it does; `implies_child` if it may leave them out. `feedback` is bounded already, `generation` above 1 if
+    work of an earlier input has landed. Paths are as the command may use them.
+    """
+
+    loop_id: str
+    type: str
+    title: str
+    body: str
+    child: str | None
+    children_key: str = ""
+    implies_child: bool = False
+    iteration: int = 1
+    max_iterations: int = 1
+    generation: int = 1
+    input_path: str = ""
+    output_path: str = ""
+    context_path: str = ""
+    feedback_path: str = ""
+    result_path: str = ""
+    siblings: Sequence[Sibling] = ()
+    parent: str = ""
+    parent_title: str = ""
+    parent_artifact: str = ""
+    feedback: str = ""
+    files: Sequence[str] = ()
+    check: str = ""
+    review: str = ""
+    protected: Sequence[str] = ()
+
+
+class Prompts:
+    """Templates by type: the workspace's own if there is one, else the built-in one, else the one for any type."""
+
+    def __init__(self, overrides: Path | None = None) -> None:
+        self._overrides = overrides
+        self._overrides_at: int | None = None
+        self._loaded: SandboxedEnvironment | None = None
+
+    def render(self, iteration: Iteration) -> str:
+        """Render the prompt of an iteration; a fault of the template is a `SettingsError` with its file and line."""
+        from jinja2 import TemplateError
+
+        values = {name: getattr(iteration, name) for name in iteration.__dataclass_fields__}
+        values["parent_artifact_here"] = len(iteration.parent_artifact.encode()) <= _PARENT_BYTES
+        try:
+            template = self._template(iteration.type)
+            text = template.render(values)
+        except TemplateError as error:
+            raise self._refusal(error, values) from error
+        except _BROKEN as error:
+            raise self._refusal(error, values) from error
+        text = text.strip() + "\n"
+        if text[0] in "/\n":
+            message = (
+                "bad template: the prompt is empty" if text == "\n" else "bad template: the prompt begins with a /"
+            )
+            hint = "begin it with a plain line: clients take a slash for a command of their own"
+            raise SettingsError(message, where=f"{template.filename}:1", hint=hint)
+        return text
+
+    def _template(self, type_name: str) -> Template:
+        """Return the template of a type."""
+        environment = self._environment()
+        own = [type_name] if re.fullmatch(r"[\w-]+", type_name) else []
+        return environment.select_template([f"{name}{_SUFFIX}" for name in (*own, ANY_TYPE)])
+
+    def _environment(self) -> SandboxedEnvironment:
+        """Return the sandbox that templates are rendered in; a file that changes is read anew."""
+        from jinja2 import ChoiceLoader, FileSystemLoader, PrefixLoader, StrictUndefined
+        from jinja2.sandbox import SandboxedEnvironment
+
+        if self._loaded is None:
+            built_in = FileSystemLoader(BUILT_IN)
+            own = [FileSystemLoader(self._overrides)] if self._overrides else []
+            loader = ChoiceLoader([*own, built_in, PrefixLoader({_BUILT_IN_PREFIX: built_in})])
+            self._loaded = SandboxedEnvironment(
+                loader=loader,
+                undefined=StrictUndefined,
+                autoescape=False,
+                trim_blocks=True,
+                lstrip_blocks=True,
+                keep_trailing_newline=True,
+            )
+            self._loaded.filters["fenced"] = fenced
+        changed = _changed_ns(self._overrides)
+        if changed != self._overrides_at and self._loaded.cache is not None:  # a template may have come or gone
+            self._loaded.cache.clear()
+            self._overrides_at = changed
+        return self._loaded
+
+    def _refusal(self, error: Exception, values: Mapping[str, object]) -> SettingsError:
+        """Say what is wrong with a template, where, and what was probably meant."""
+        message = getattr(error, "message", None) or str(error) or type(error).__name__
+        where = _place(error, [folder for folder in (self._overrides, BUILT_IN) if folder])
+        unknown = _UNDEFINED.search(message)
+        hint = "mend the template, or take it away to use the built-in one"
+        if unknown:
+            close = get_close_matches(unknown[1], values, n=1)
+            hint = f'did you mean "{close[0]}"?' if close else f"known variables: {', '.join(sorted(values))}"
+        return SettingsError(f"bad template: {message}", where=where, hint=hint)
+
+
+def _changed_ns(folder: Path | None) -> int | None:
+    """Return when a folder last had another list of files, None if there is none."""
+    try:
+        return folder.stat().st_mtime_ns if folder else None
+    except OSError:
+        return None
+
+
+def _place(error: Exception, folders: Sequence[Path]) -> str:
+    """Return file and line of a template in which an error arose: jinja gives both, or puts them in the traceback."""
+    from jinja2 import TemplateSyntaxError
+
+    if isinstance(error, TemplateSyntaxError):
+        return f"{error.filename or error.name}:{error.lineno}"
+    found = ""
+    for file, line in _frames(error.__traceback__):
+        if any(Path(file).parent == folder for folder in folders):
+            found = f"{file}:{line}"
+    return found
+
+
+def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
+    """Yield file and line of each frame, outermost first."""
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Put a text between fences that nothing in it can close."""
+    longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=2)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
+
+
+def render_context(iteration: Iteration) -> str:
+    """Write what surrounds a loop, in Markdown: its siblings with their states, and its parent's artifact."""
+    parts = [f"# Context of {iteration.loop_id}"]
+    if iteration.siblings:
+        rows = "\n".join(f"- `{each.id}` {each.title}: {each.state}" for each in iteration.siblings)
+        parts.append(f"## Siblings\n\n{rows}")
+    if iteration.parent_artifact:
+        title = f"## Artifact of the parent `{iteration.parent}`: {iteration.parent_title}"
+        parts.append(f"{title}\n\n{fenced(iteration.parent_artifact, 'markdown')}")
+    return "\n\n".join(parts) + "\n"
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def write_prompt(folder: Path, text: str) -> Path:
+    """Write the prompt into an attempt's folder."""
+    return _write(folder, PROMPT, text)
+
+
+def write_feedback(folder: Path, text: str) -> Path:
+    """Write the feedback into an attempt's folder; it is there, and empty, when there is none."""
+    return _write(folder, FEEDBACK, text)
+
+
+def write_context(folder: Path, text: str) -> Path:
+    """Write the context into an attempt's folder."""
+    return _write(folder, CONTEXT, text)
+
+
+def _write(folder: Path, name: str, text: str) -> Path:
+    """Write a file as a whole into a folder where a command may have planted anything: no link is followed."""
+    draft = f".{name}.{os.urandom(6).hex()}.tmp"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _opened(folder) as place:
+            file = os.open(
+                draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place
+            )
+            try:
+                with os.fdopen(file, "wb") as stream:
+                    stream.write(text.encode("utf-8", "surrogateescape"))
+                os.rename(draft, name, src_dir_fd=place, dst_dir_fd=place)
+            except BaseException:
+                os.unlink(draft, dir_fd=place)
+                raise
+    except OSError as error:
+        raise WorldError(f"cannot write {folder / name}: {error.strerror or error}", hint=_remedy(error)) from error
+    return folder / name
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Open a folder that is one itself, not a link to one."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield place
+    finally:
+        os.close(place)
+
+
+def _remedy(error: OSError) -> str:
+    """Say what to do about a file that cannot be written."""
+    if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
+        return "move what stands in its place"
+    return "free some space, or mend the permissions, then try again"

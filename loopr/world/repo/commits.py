@@ -1,0 +1,145 @@
+"""The engine's commit after an attempt: whatever is there, through an index of our own, onto the loop's own branch.
+
+Knows what a command may have done to its checkout, and keeps all of it. Must never know what the attempt was for.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from loopr.errors import Problem
+from loopr.world.repo.branches import head_of
+from loopr.world.repo.calls import Door
+from loopr.world.repo.ground import HEADS, WORK, Ground, backup_ref
+from loopr.world.repo.laying import Laying, finish, lay
+from loopr.world.repo.pristine import remove
+from loopr.world.repo.records import forget_record, read_record
+from loopr.world.repo.refs import Move, commit_of, is_ancestor, make_commit, move_refs, read_refs
+from loopr.world.repo.scanning import problems_on_disk
+from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, need_slot, opened, write_line
+from loopr.world.repo.words import Committed, Message
+
+_HALF_DONE = ("*_HEAD", "MERGE_*", "AUTO_MERGE", "SQUASH_MSG", "BISECT_*", "sequencer", "rebase-*", "*.lock")
+
+
+def commit_attempt(ground: Ground, name: str, attempt: int, message: Message) -> Committed:
+    """Commit what an attempt left; what is refused stays in the folder and is named. Twice is once."""
+    with opened(ground, need_slot(ground, name)) as at:
+        finished = finish(at)
+        record = read_record(ground, name)
+        refs = read_refs(at.door, at.branch, WORK + name)
+        tip = refs.get(at.branch) or refs[WORK + name]
+        if finished or (record is not None and record.attempt >= attempt):  # laid by us, after this very attempt
+            return Committed(tip, False)
+        head = _head(at, tip)
+        if head and not is_ancestor(at.door, tip, head):
+            done = _bring_back(at, tip, head, message)
+        else:
+            done = _commit(at, head or tip, refs, message)
+    forget_record(ground, name)
+    return done
+
+
+def _head(at: Opened, tip: str) -> str:
+    """Return the commit that is checked out if it is not the loop's own branch, nothing if it is."""
+    head = head_of(at.admin)
+    if head == at.branch:
+        return ""
+    found = commit_of(at.door, "HEAD")
+    return found if found != tip else ""
+
+
+def _commit(at: Opened, parent: str, refs: dict[str, str], message: Message) -> Committed:
+    """Commit the files onto a parent, and bring branch, HEAD and index along."""
+    door, branch, work = at.door, at.branch, WORK + at.name
+    known = refs.get(work, "")
+    tree, refused = write_tree(at, parent, fits=parent == known)
+    tip = make_commit(door, tree, [parent], message) if tree else parent
+    moves = [Move(ref, tip, refs.get(ref, "")) for ref in (branch, work) if refs.get(ref) != tip]
+    if known and known != parent and not is_ancestor(door, known, tip):  # it rewrote its own history: allowed, and kept
+        moves.append(Move(backup_ref(at.name, known), known))
+    move_refs(door, moves, "loopr: commit")
+    _settle(at)
+    return Committed(tip, tip != known, tuple(refused))
+
+
+def _bring_back(at: Opened, tip: str, head: str, message: Message) -> Committed:
+    """Keep what lies on a commit that is not the loop's, and return the worktree to its own branch."""
+    door = at.door
+    where = head_of(at.admin).removeprefix(HEADS)
+    tree, refused = write_tree(at, head, all_paths=True)
+    found = make_commit(door, tree, [head], message) if tree else head
+    backup = backup_ref(at.name, found)
+    move_refs(door, [Move(backup, found)], "loopr: set aside")
+    _settle(at)
+    lay(at, Laying(tip))
+    problem = Problem(
+        f"the attempt ended with {where} checked out, which does not contain its own branch "
+        f"{at.ground.short_branch(at.name)}; what was there is kept as {backup}, and the branch is back",
+        hint=f"git merge {backup} brings it in, if it belongs there",
+    )
+    return Committed(tip, False, (problem, *refused), backup)
+
+
+def _settle(at: Opened) -> None:
+    """Leave the worktree on its branch with a plain index and nothing half done, as the next iteration expects it."""
+    admin = at.admin
+    for pattern in _HALF_DONE:
+        for path in admin.glob(pattern):
+            remove(path)
+    write_line(admin / "HEAD", f"ref: {at.branch}")
+    copy_over(admin / PRIVATE_INDEX, admin / "index")
+
+
+def write_tree(
+    at: Opened, commit: str, *, all_paths: bool = False, fits: bool = False
+) -> tuple[str, list[Problem]]:
+    """Write the files of a worktree as a tree, without what is refused; no tree where it would be that of the commit.
+
+    Our own index knows which files have not changed; `fits` says that it belongs to this very commit.
+    """
+    ground, index = at.ground, at.admin / PRIVATE_INDEX
+    own = at.door.with_index(index)
+    listing = ("ls-files", "-t", "-o", "-m", "-d", "--exclude-standard", "-z")
+    broken = not index.exists() or (not fits and own.ask("read-tree", "--reset", "--no-sparse-checkout", commit).code)
+    said = own.ask(*listing)
+    if broken or said.code:
+        index.unlink(missing_ok=True)
+        own.run("read-tree", commit)
+        said = own.run(*listing)
+    tags: dict[str, str] = {}
+    for row in said.parts:
+        if all_paths or not ground.is_left_out(row[2:].rstrip("/")):
+            tags[row[2:]] = row[0] if tags.get(row[2:]) != "R" else "R"
+    tags |= dict.fromkeys(_forced(at, commit) - tags.keys(), "?")
+    hidden = _hidden(at.door, own, [path for path, tag in tags.items() if tag == "R"])
+    looked_at = [(path, tag == "?") for path, tag in tags.items() if path not in hidden]
+    refused = problems_on_disk(at.place, looked_at, ground.max_file_bytes)
+    paths = b"".join(os.fsencode(path) + b"\0" for path, _ in looked_at if path not in refused)
+    if paths:
+        own.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=paths)
+    same = own.ask("diff-index", "--cached", "--quiet", commit).code == 0
+    return "" if same else own.run("write-tree").line, list(refused.values())
+
+
+def _forced(at: Opened, commit: str) -> set[str]:
+    """List the files that the command added to its own index, for git may ignore them otherwise."""
+    with suppress(OSError):
+        if (at.admin / "index").read_bytes() == (at.admin / PRIVATE_INDEX).read_bytes():
+            return set()
+    said = at.door.ask("diff-index", "--cached", "--diff-filter=A", "--no-renames", "--name-only", "-z", commit)
+    paths = said.parts if said.code == 0 else []
+    return {path for path in paths if not at.ground.is_left_out(path) and os.path.lexists(at.place / path)}
+
+
+def _hidden(door: Door, own: Door, missing: list[str]) -> set[str]:
+    """Bring back the missing files that a sparse checkout of the command's left out: they were not deleted."""
+    if not missing:
+        return set()
+    rows = door.ask("ls-files", "-t", "-z").parts
+    found = {row[2:] for row in rows if row[0] == "S"}.intersection(missing)
+    if found:
+        text = b"".join(os.fsencode(path) + b"\0" for path in found)
+        own.run("checkout-index", "-q", "-z", "--stdin", stdin=text)
+    return found

@@ -1,0 +1,179 @@
+"""How a plan comes home to the base branch: through the one checkout that holds it, never by force.
+
+Knows what a person may have in a checkout, and leaves it alone. Must never know whether the plan is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from loopr.errors import Problem
+from loopr.world.repo.branches import plan_tip
+from loopr.world.repo.calls import QUIET, Door
+from loopr.world.repo.checkouts import Checkout, checkouts
+from loopr.world.repo.ground import CANDIDATE, HEADS, Ground
+from loopr.world.repo.laying import Laying, finish, lay
+from loopr.world.repo.merging import merge_trees
+from loopr.world.repo.refs import Move, RefRaced, is_ancestor, make_commit, merge_base, move_refs, read_refs, tree_of
+from loopr.world.repo.returning import release
+from loopr.world.repo.scanning import changed_entries
+from loopr.world.repo.slots import need_slot, opened
+from loopr.world.repo.touching import adopt, touched_problems, undo
+from loopr.world.repo.words import CameHome, HomeCandidate, Message, Refusal, Worktree
+from loopr.world.repo.worktrees import take
+
+COMMITS_SHOWN = 1000
+_OPEN = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
+
+
+def build_home(ground: Ground, plan: str, onto: str, message: Message) -> HomeCandidate | Refusal:
+    """Make the commit that would become the tip of the base branch: the plan's own tip, or a merge of both."""
+    now = plan_tip(ground, plan)
+    if now.problem is not None:
+        return Refusal((now.problem,))
+    door = ground.users_door
+    old = read_refs(door, HEADS + onto).get(HEADS + onto, "") if onto else ""
+    if not old:
+        return Refusal((_no_branch(plan, onto),))
+    new, problem = _joined(ground, plan, onto, (old, now.tip), message)
+    if problem is not None:
+        return Refusal((problem,))
+    move_refs(door, [Move(CANDIDATE + _room(plan), new)], "loopr: candidate")
+    commits = door.run("log", "-z", f"--max-count={COMMITS_SHOWN}", "--format=%H %s", f"{old}..{new}")
+    changed = tuple(each.path for each in changed_entries(door, old, new))
+    rows = tuple(line for line in os.fsdecode(commits.out).split("\0") if line)
+    return HomeCandidate(plan, onto, old, new, tree_of(door, new), now.tip, rows, changed)
+
+
+def _joined(
+    ground: Ground, plan: str, onto: str, tips: tuple[str, str], message: Message
+) -> tuple[str, Problem | None]:
+    """Return the commit that contains both tips, or why there is none."""
+    door, (old, tip) = ground.users_door, tips
+    if is_ancestor(door, tip, old):
+        return old, None
+    if is_ancestor(door, old, tip):
+        return tip, None
+    branch = ground.short_branch(plan)
+    if not merge_base(door, old, tip):
+        return "", Problem(f"{onto} has no commit in common with {branch}", hint="name another branch with --onto")
+    tree, files, _ = merge_trees(door, old, tip)
+    if files:
+        hint = f"merge {onto} into {branch} by hand; loopr takes what you put on top of that branch"
+        return "", Problem(f"{branch} conflicts with {onto} in {', '.join(files)}", hint=hint)
+    return make_commit(door, tree, [old, tip], message), None
+
+
+def _no_branch(plan: str, onto: str) -> Problem:
+    """Say that there is nowhere to land."""
+    if not onto:
+        return Problem("the plan began at a detached HEAD", hint=f"loopr land {plan} --onto BRANCH")
+    return Problem(f'there is no branch called "{onto}"', hint="name one of `git branch` with --onto")
+
+
+def _room(plan: str) -> str:
+    """Return the name of the worktree in which a plan's homecoming is judged."""
+    return f"{plan}.home"
+
+
+def take_home_room(ground: Ground, candidate: HomeCandidate) -> Worktree:
+    """Give a clean worktree that holds exactly what would come home, for a judge to work in."""
+    room = take(ground, _room(candidate.plan), candidate.new)
+    with opened(ground, need_slot(ground, room.name)) as at:
+        finish(at)
+        lay(at, Laying(candidate.new, judged=True))
+    return room._replace(tip=candidate.new)
+
+
+def leave_home_room(ground: Ground, plan: str) -> None:
+    """Give that worktree back, with all that a judge has left in it."""
+    release(ground, _room(plan), derived=True)
+
+
+def home_problems(ground: Ground, candidate: HomeCandidate) -> tuple[Problem, ...]:
+    """Say everything that keeps a plan from coming home now; changes nothing."""
+    return tuple(_problems(ground, candidate, _holding(ground, candidate.branch)))
+
+
+def bring_home(ground: Ground, candidate: HomeCandidate) -> CameHome | Refusal:
+    """Move the base branch and the one checkout that has it, or refuse and change nothing."""
+    holding = _holding(ground, candidate.branch)
+    problems = tuple(_problems(ground, candidate, holding))
+    if problems:
+        return Refusal(problems)
+    if candidate.new == candidate.old:
+        return CameHome(candidate.branch, candidate.new, None)
+    if not holding:
+        return _move_bare(ground, candidate)
+    door = _door(ground, holding[0], candidate.branch)
+    adopted, entries = adopt(door, changed_entries(door, candidate.old, candidate.new))
+    said = door.ask(
+        *("merge", "--quiet", "--no-stat", "--ff-only", "--no-overwrite-ignore", "--no-autostash"),
+        *("--no-verify-signatures", candidate.new),
+        variables={"GIT_OPTIONAL_LOCKS": "1"},
+    )
+    if said.code:
+        undo(door, entries)
+        told = " ".join(said.err.split())
+        return Refusal((Problem(told, str(holding[0].folder), "mend what git names, then again"),))
+    return CameHome(candidate.branch, candidate.new, holding[0].folder, tuple(adopted))
+
+
+def _move_bare(ground: Ground, candidate: HomeCandidate) -> CameHome | Refusal:
+    """Move a branch that no checkout holds."""
+    try:
+        move_refs(ground.door, [Move(HEADS + candidate.branch, candidate.new, candidate.old)], "loopr: land")
+    except RefRaced:
+        return Refusal((_moved(candidate),))
+    return CameHome(candidate.branch, candidate.new, None)
+
+
+def _door(ground: Ground, checkout: Checkout, branch: str) -> Door:
+    """Return git in a person's checkout: their settings hold, but for options they gave to every merge."""
+    settings = (*QUIET, (f"branch.{branch}.mergeOptions", ""))
+    return Door(checkout.git_dir, ground.common, checkout.folder, settings)
+
+
+def _holding(ground: Ground, branch: str) -> list[Checkout]:
+    """List the checkouts that have the base branch, or are in the middle of something with it."""
+    full = HEADS + branch
+    return [each for each in checkouts(ground) if each.branch == full or full in each.busy]
+
+
+def _problems(ground: Ground, candidate: HomeCandidate, holding: list[Checkout]) -> Iterator[Problem]:
+    """Say everything that keeps the plan from coming home."""
+    full = HEADS + candidate.branch
+    if read_refs(ground.door, full).get(full) != candidate.old:
+        yield _moved(candidate)
+        return
+    if plan_tip(ground, candidate.plan).tip != candidate.plan_tip:
+        yield Problem(f"the branch of {candidate.plan} has moved meanwhile", hint="run it again")
+        return
+    for each in holding:
+        if full in each.busy:
+            yield Problem(f"{candidate.branch} is being {each.busy[full]} in {each.folder}", hint="end that first")
+    if len(holding) > 1:
+        folders = " and ".join(str(each.folder) for each in holding)
+        yield Problem(f"{candidate.branch} is checked out twice, in {folders}", hint="switch one of them")
+    if len(holding) == 1 and holding[0].branch == full:
+        yield from _checkout_problems(ground, candidate, holding[0])
+
+
+def _checkout_problems(ground: Ground, candidate: HomeCandidate, checkout: Checkout) -> Iterator[Problem]:
+    """Say what is in the way in the checkout that has the base branch."""
+    if not checkout.folder.is_dir():
+        yield Problem(f"the checkout {checkout.folder} is gone", hint="git worktree prune forgets it")
+        return
+    for name, words in _OPEN.items():
+        if (checkout.git_dir / name).exists():
+            yield Problem(f"{words} is not ended in {checkout.folder}", hint="end it, or abort it")
+    door = _door(ground, checkout, candidate.branch)
+    yield from touched_problems(door, changed_entries(door, candidate.old, candidate.new))
+
+
+def _moved(candidate: HomeCandidate) -> Problem:
+    """Say that the base branch has moved since the candidate was built."""
+    return Problem(f"{candidate.branch} has moved meanwhile", hint="run it again: what lands is judged anew")
+
+

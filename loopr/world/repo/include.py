@@ -1,0 +1,42 @@
+"""Copies what `.worktreeinclude` names from the user's checkout into a new worktree: files that git ignores.
+
+Knows git's patterns. Must never copy what git would commit, nor write outside the worktree.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from loopr.world.repo.calls import Door
+from loopr.world.repo.ground import Ground
+
+
+def copy_included(ground: Ground, place: Path) -> tuple[str, ...]:
+    """Copy the ignored files that the include file names, and return their paths."""
+    if ground.top is None or not (ground.top / ground.include).is_file():
+        return ()
+    wanted = _wanted(ground.users_door, ground.include)
+    return tuple(path for path in wanted if not ground.is_left_out(path) and _copy(ground.top, place, path))
+
+
+def _wanted(door: Door, include: str) -> list[str]:
+    """List the files that both the include file and git's own lists of ignored files name."""
+    named = door.run("ls-files", "-z", "--others", "--ignored", f"--exclude-from={include}").out
+    if not named:
+        return []
+    said = door.ask("check-ignore", "-z", "--stdin", stdin=named)
+    return said.parts
+
+
+def _copy(top: Path, place: Path, path: str) -> bool:
+    """Copy one file; a link stays a link, and nothing is written through one."""
+    source, target = top / path, place / path
+    if source.is_dir() and not source.is_symlink():  # another repository
+        return False
+    if not target.parent.resolve().is_relative_to(place.resolve()) or os.path.lexists(target):
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target, follow_symlinks=False)
+    return True

@@ -1,0 +1,185 @@
+"""What loopr has left in a repository: what of it may go, and for everything else why it is kept.
+
+Knows worktrees, branches and refs of loopr's. Must never know why a loop is over: it is told which ones are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from pathlib import Path
+
+from loopr.world.repo.checkouts import checkouts, read_line
+from loopr.world.repo.commits import write_tree
+from loopr.world.repo.ground import BACKUP, CANDIDATE, HEADS, LANDED, PLANS, POOL_FOLDER, WORK, Ground
+from loopr.world.repo.locks import remove_stale
+from loopr.world.repo.refs import Move, commit_of, contained_in, move_refs, read_refs
+from loopr.world.repo.returning import is_safe, unpushed
+from loopr.world.repo.slots import LOCK_REASON, Slot, displaced, load, opened, save
+from loopr.world.repo.words import Leftover
+from loopr.world.repo.worktrees import Occupied, nobody, remove_worktree
+
+_IN_USE = "in use"
+
+
+def leftovers(ground: Ground, in_use: Set[str], occupied: Occupied = nobody) -> list[Leftover]:
+    """List what is there; `in_use` are the names of loops that are not over and the ids of plans that are open."""
+    trees = [*_worktrees(ground, in_use, occupied), *_folders(ground)]
+    return sorted([*trees, *_branches(ground, in_use), *_refs(ground, in_use)], key=lambda each: (each.kind, each.name))
+
+
+def clear_away(ground: Ground, items: list[Leftover], in_use: Set[str], occupied: Occupied = nobody) -> list[Leftover]:
+    """Remove those of these things that may still go, and return what was removed."""
+    still = {(each.kind, each.name) for each in leftovers(ground, in_use, occupied) if each.may_go}
+    chosen = [each for each in items if (each.kind, each.name) in still]
+    with ground.alone() as door:
+        slots = load(ground)
+        for each in chosen:
+            if each.kind == "worktree":
+                remove_worktree(ground, slots, slots[each.name], door)
+                save(ground, slots)
+        refs = [each.place for each in chosen if each.kind in ("branch", "ref")]
+        refs += [PLANS + each.name for each in chosen if each.kind == "branch"]
+        now = read_refs(door, *refs) if refs else {}
+        move_refs(door, [Move(ref, "", now[ref]) for ref in refs if ref in now], "loopr: gc")
+    return chosen
+
+
+def forget(ground: Ground, name: str) -> list[str]:
+    """Delete every ref of a loop that is over, its backups too, because a person asked for it; returns them."""
+    with ground.alone() as door:
+        refs = read_refs(door, ground.branch(name), *(f"{kind}{name}" for kind in (WORK, CANDIDATE, LANDED)))
+        refs |= read_refs(door, f"{BACKUP}{name}/")
+        held = {each.branch for each in checkouts(ground)}
+        gone = [ref for ref in refs if ref not in held]
+        move_refs(door, [Move(ref, "", refs[ref]) for ref in gone], "loopr: forget")
+    return gone
+
+
+def remove_stale_locks(ground: Ground) -> list[Path]:
+    """Remove lock files of git's that a killed git left under refs of loopr's; their holder would be long gone."""
+    places = [ground.common / "refs" / "loopr", ground.common / (HEADS + ground.prefix).rstrip("/")]
+    admins = [slot.admin(ground) for slot in load(ground).values()]
+    with ground.alone():
+        return remove_stale([*places, *admins])
+
+
+def _worktrees(ground: Ground, in_use: Set[str], occupied: Occupied) -> Iterator[Leftover]:
+    """Judge each worktree."""
+    free = 0
+    for slot in load(ground).values():
+        free += slot.state == "free"
+        if slot.state == "free":
+            extra = free > ground.pool
+            why = "more than worktrees.pool keeps" if extra else "kept clean for the next loop"
+            yield Leftover("worktree", slot.id, str(slot.place(ground)), extra, why)
+        elif slot.state != "retired" and slot.name in in_use:
+            yield Leftover("worktree", slot.id, str(slot.place(ground)), False, _IN_USE)
+        else:
+            why = _why_kept(ground, slot, occupied)
+            set_aside = f"it was set aside ({slot.why}), and " if slot.state == "retired" else ""
+            text = set_aside + (why or "all that was in it is safe elsewhere")
+            yield Leftover("worktree", slot.id, str(slot.place(ground)), not why, text)
+
+
+def _why_kept(ground: Ground, slot: Slot, occupied: Occupied) -> str:
+    """Say why a worktree that no loop uses may not go; looks only, saves nothing."""
+    place = slot.place(ground)
+    if not place.is_dir():
+        return ""
+    if not (slot.admin(ground) / "HEAD").is_file():
+        return "git no longer knows it, so that nobody can tell what is new in it"
+    why = occupied(place)
+    if why:
+        return why
+    locked = read_line(slot.admin(ground) / "locked")
+    if locked not in ("", LOCK_REASON):
+        return f"it is locked: {locked}"
+    with opened(ground, slot, mend=False) as at:
+        if displaced(place) or not (place / ".git").is_file():
+            return "a repository of its own was made in it"
+        for submodule in unpushed(at):
+            return submodule
+        head = commit_of(at.door, "HEAD")
+        if not head:
+            return "its HEAD leads nowhere"
+        tree, refused = write_tree(at, head, all_paths=True)
+        if refused or tree:
+            return f"it holds files that are not committed: {refused[0].where if refused else 'see git status in it'}"
+        return "" if _kept_elsewhere(ground, head) else f"its commit {head} is nowhere else"
+
+
+def _kept_elsewhere(ground: Ground, commit: str) -> str:
+    """Return a ref that keeps a commit if the worktree goes."""
+    return contained_in(ground.door, commit, [HEADS, WORK, BACKUP, LANDED, PLANS])
+
+
+def _folders(ground: Ground) -> Iterator[Leftover]:
+    """Name the folders beside our worktrees that nobody knows: they are not ours to judge."""
+    known = {slot.place(ground) for slot in load(ground).values()}
+    for parent in (ground.worktrees, ground.worktrees / POOL_FOLDER):
+        for path in sorted(parent.iterdir()) if parent.is_dir() else ():
+            if path not in known and path.is_dir() and path.name != POOL_FOLDER:
+                yield Leftover("folder", path.name, str(path), False, "loopr does not know it")
+
+
+def _branches(ground: Ground, in_use: Set[str]) -> Iterator[Leftover]:
+    """Judge each branch below our prefix."""
+    held = {each.branch: each.folder for each in checkouts(ground)}
+    refs = read_refs(ground.door, f"{HEADS}{ground.prefix}", PLANS, WORK)
+    for ref, commit in refs.items():
+        name = ref.removeprefix(HEADS + ground.prefix)
+        if not ref.startswith(HEADS) or not (PLANS + name in refs or WORK + name in refs or ".aside-" in name):
+            continue
+        judge = _plan_branch if PLANS + name in refs else _loop_branch
+        if name in in_use:
+            yield Leftover("branch", name, ref, False, _IN_USE)
+        elif ref in held:
+            yield Leftover("branch", name, ref, False, f"it is checked out in {held[ref]}")
+        else:
+            yield judge(ground, name, ref, commit)
+
+
+def _plan_branch(ground: Ground, name: str, ref: str, commit: str) -> Leftover:
+    """Judge the branch of a plan that is not open."""
+    home = _elsewhere(ground, commit, ref)
+    why = f"its work is in {home}" if home else "its work is in no other branch: `loopr land` brings it home"
+    return Leftover("branch", name, ref, bool(home), why)
+
+
+def _elsewhere(ground: Ground, commit: str, ref: str) -> str:
+    """Return a branch of the user's that contains a commit."""
+    said = ground.door.ask("for-each-ref", "--format=%(refname)", f"--contains={commit}", HEADS.rstrip("/"))
+    found = [each for each in said.line.split() if each != ref and not each.startswith(HEADS + ground.prefix)]
+    return found[0] if found else ""
+
+
+def _loop_branch(ground: Ground, name: str, ref: str, commit: str) -> Leftover:
+    """Judge the branch of a loop that is over."""
+    where = is_safe(ground, commit)
+    why = f"its commits are in {where}" if where else "its commits have not landed: `loopr gc --forget` lets them go"
+    return Leftover("branch", name, ref, bool(where), why)
+
+
+def _refs(ground: Ground, in_use: Set[str]) -> Iterator[Leftover]:
+    """Judge each ref of ours that is no branch."""
+    judges: dict[str, Callable[[Ground, str], tuple[bool, str]]] = {
+        CANDIDATE: lambda *_: (True, "it can be made again"),
+        WORK: lambda ground, commit: _spare(ground, commit, [LANDED, PLANS, HEADS]),
+        BACKUP: lambda ground, commit: _spare(ground, commit, [LANDED, PLANS]),
+        LANDED: lambda *_: (False, "the loop's own commits, which landed as one: `loopr gc --forget` lets them go"),
+        PLANS: lambda ground, commit: _spare(ground, commit, [HEADS]),
+    }
+    refs = read_refs(ground.door, *judges, HEADS + ground.prefix)
+    for kind, judge in judges.items():
+        for ref, commit in refs.items():
+            if not ref.startswith(kind) or (kind == PLANS and ground.branch(ref.removeprefix(PLANS)) in refs):
+                continue  # the mark of a plan goes with its branch
+            name = ref.removeprefix(kind).partition("/")[0]
+            may_go, why = (False, _IN_USE) if name in in_use else judge(ground, commit)
+            yield Leftover("ref", ref.removeprefix("refs/loopr/"), ref, may_go, why)
+
+
+def _spare(ground: Ground, commit: str, kinds: list[str]) -> tuple[bool, str]:
+    """Say whether other refs keep a commit."""
+    where = contained_in(ground.door, commit, kinds)
+    return bool(where), f"its commits are in {where}" if where else "its commits are nowhere else"

@@ -1,0 +1,105 @@
+"""What all worktrees share and no loop may change: settings, hooks, info, stash, replacements, other people's refs.
+
+Looked at before and after an attempt. Knows how to tell a change, and whether the user's own checkout explains it. Must
+never undo one, nor know what follows from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from loopr.world.repo.checkouts import checkouts, read_line
+from loopr.world.repo.ground import HEADS, Ground
+from loopr.world.repo.words import Change
+
+_OTHERS = (HEADS, "refs/tags/", "refs/notes/", "refs/replace/", "refs/stash")
+_LOG_LINES = 200
+
+What = Literal["config", "hooks", "info", "stash", "replace", "ref"]
+
+
+class Sight(NamedTuple):
+    """What was seen: a digest for each file and a commit for each ref, plain enough to be written down."""
+
+    files: Mapping[str, str]
+    refs: Mapping[str, str]
+
+
+def look(ground: Ground) -> Sight:
+    """See what is shared now."""
+    files = {"config": _settings(ground, ground.common / "config")}
+    files["config.worktree"] = _settings(ground, ground.common / "config.worktree")
+    for folder in ("hooks", "info"):
+        for path in sorted((ground.common / folder).rglob("*")):
+            if path.is_file() and not path.name.endswith(".sample"):
+                files[path.relative_to(ground.common).as_posix()] = _digest(path)
+    below = [each.rstrip("/") for each in _OTHERS]
+    said = ground.door.run("for-each-ref", "--format=%(refname)%00%(objectname)", *below)
+    rows = (line.split("\0") for line in os.fsdecode(said.out).splitlines())
+    return Sight(files, {ref: commit for ref, commit in rows if not ref.startswith(HEADS + ground.prefix)})
+
+
+def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
+    """Say what is not as it was; a move of a branch that a person's checkout has in its own log is a person's."""
+    found = [Change(_kind(name), name, was, now) for name, was, now in _differing(before.files, after.files)]
+    logged = _logged(ground)
+    for ref, was, now in _differing(before.refs, after.refs):
+        found.append(Change(_kind(ref), ref, was, now, by_person=(ref, now) in logged))
+    return found
+
+
+def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Give each key whose value is another, with both."""
+    for key in sorted(before.keys() | after.keys()):
+        if before.get(key, "") != after.get(key, ""):
+            yield key, before.get(key, ""), after.get(key, "")
+
+
+def _kind(name: str) -> What:
+    """Say what sort of thing a name is."""
+    if name.startswith("config"):
+        return "config"
+    if name.startswith("hooks/"):
+        return "hooks"
+    if name.startswith("info/"):
+        return "info"
+    if name == "refs/stash":
+        return "stash"
+    return "replace" if name.startswith("refs/replace/") else "ref"
+
+
+def _digest(path: Path) -> str:
+    """Digest a file, with whether it may be executed."""
+    try:
+        content = path.read_bytes()
+        return hashlib.sha256(content).hexdigest()[:16] + ("x" if os.access(path, os.X_OK) else "")
+    except OSError:
+        return "unreadable"
+
+
+def _settings(ground: Ground, file: Path) -> str:
+    """Digest the settings in a file, but for those that using submodules or branches of ours leaves there."""
+    if not file.exists():
+        return ""
+    said = ground.door.ask("config", "--file", str(file), "--list", "-z")
+    if said.code:
+        return "broken " + _digest(file)
+    ours = ("submodule.", f"branch.{ground.prefix}")
+    kept = sorted(part for part in said.parts if not part.startswith(ours))
+    return hashlib.sha256("\0".join(kept).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _logged(ground: Ground) -> set[tuple[str, str]]:
+    """Pair branches with the commits that people's checkouts have moved them to lately."""
+    found = set()
+    for each in checkouts(ground):
+        if each.ours or not each.branch:
+            continue
+        for line in read_line(each.git_dir / "logs" / "HEAD").splitlines()[-_LOG_LINES:]:
+            words = line.split(" ")
+            found.add((each.branch, words[1] if len(words) > 1 else ""))
+    return found

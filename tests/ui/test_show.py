@@ -1,0 +1,138 @@
+"""All about one loop: where it stands, its attempts, its children."""
+
+from __future__ import annotations
+
+from loopr.core import observations as o
+from loopr.core.model import Failure, Usage
+from tests.ui.scenes import COMMANDS, Desk, flat
+
+
+def test_a_loop_that_waits(desk: Desk) -> None:
+    """Its names, its state and why, where its files are, and when it came to be."""
+    desk.start()
+    assert desk.lines("show", "endpoints") == [
+        "id       oauth/endpoints",
+        "title    endpoints",
+        "type     spec, project default",
+        "status   pending",
+        "why      needs oauth/tokens (2 of 4 complete)",
+        "needs    oauth/tokens",
+        "tries    iteration 1 of 30, attempt 0",
+        "input    specs/oauth/plan.md",
+        "output   specs/oauth/endpoints/spec.md",
+        "created  12:00:00",
+    ]
+
+
+def test_a_loop_with_children(desk: Desk) -> None:
+    """What is below it is counted, and its children are listed with their titles."""
+    desk.start()
+    lines = desk.lines("show", "oauth")
+    assert "subtree  5 below, 2 complete" in lines
+    assert "input    plan.md" in lines
+    assert lines[-2:] == [
+        "oauth/tokens     spec  complete  Token storage",
+        "oauth/endpoints  spec  pending   endpoints",
+    ]
+
+
+def attempts(desk: Desk, loop: str = "p/a") -> list[dict[str, object]]:
+    """Return the attempts of a loop."""
+    found: list[dict[str, object]] = desk("show", loop, "--json").document["attempts"]
+    return found
+
+
+def test_the_attempts_of_a_loop(shop: Desk) -> None:
+    """Every attempt is told once, in order, with its iteration, its class, its instants and what it used."""
+    shop.start(flat(["a"]))
+    shop.choose()
+    shop.run("p/a")
+    shop.clock.at += 60_000
+    shop.see(o.AttemptUsed("p/a", 1, Usage(1200, 30_000, 60_000)))
+    shop.end("p/a", Failure.REFUSED, "the check said no")
+    shop.choose()
+    shop.run("p/a")
+    shop.clock.at += 30_000
+    shop.end("p/a", Failure.INFRA, "died of signal 9")
+    shop.clock.at += 60_000
+    shop.choose()
+    assert attempts(shop) == [
+        {
+            "attempt": 1,
+            "iteration": 1,
+            "outcome": "refused: the check said no",
+            "class": "refused",
+            "started_at": "2026-01-01T12:00:00.000Z",
+            "ended_at": "2026-01-01T12:01:00.000Z",
+            "exit": None,
+            "usage": {"tokens": 1200, "usd": 0.03, "seconds": 60.0, "estimated": False},
+            "log": None,
+        },
+        {
+            "attempt": 2,
+            "iteration": 2,
+            "outcome": "infra: attempt 2 ended without a verdict: died of signal 9",
+            "class": "infra",
+            "started_at": "2026-01-01T12:01:00.000Z",
+            "ended_at": "2026-01-01T12:01:30.000Z",
+            "exit": None,
+            "usage": None,
+            "log": None,
+        },
+        {
+            "attempt": 3,
+            "iteration": 2,
+            "outcome": None,
+            "class": None,
+            "started_at": "2026-01-01T12:02:30.000Z",
+            "ended_at": None,
+            "exit": None,
+            "usage": None,
+            "log": None,
+        },
+    ]
+    lines = shop.lines("show", "p/a")
+    assert "used     1200 tokens, $0.03, 1 min 30 s" in lines or "used     1.2k tokens, $0.03, 1 min 30 s" in lines
+    assert lines[lines.index("attempts:") + 1 :] == [
+        "    1  2026-01-01T12:00:00.000Z  refused: the check said no",
+        "    2  2026-01-01T12:01:00.000Z  infra: attempt 2 ended without a verdict: died",
+        "                                 of signal 9",
+        "    3  2026-01-01T12:02:30.000Z  has not ended",
+    ]
+
+
+def test_every_end_of_an_attempt_has_its_class(shop: Desk) -> None:
+    """However an attempt ends, it does not stay open in the list."""
+    shop.write("loopr.yml", COMMANDS.replace("make spec}", "make spec, lane: [hal, bob]}"))
+    shop.start(flat(["a"]))
+    ends = [
+        (Failure.LIMITED, "429", "limited"),
+        (Failure.TIMEOUT, "too long", "timeout"),
+        (Failure.HOST, "the disk is full", "host"),
+        (Failure.CONFIG, "no such program", "config"),
+    ]
+    for failure, reason, _ in ends:
+        shop.choose()
+        shop.run("p/a")
+        shop.end("p/a", failure, reason)
+        shop.clock.at += 3_600_000
+        shop.see(o.HostSeen(""))
+    assert [each["class"] for each in attempts(shop)] == [name for _, _, name in ends]
+    assert all(each["ended_at"] for each in attempts(shop))
+
+
+def test_a_landed_loop(shop: Desk) -> None:
+    """A landed attempt is ok, and its loop says that it is done once nothing below it is left."""
+    shop.start(flat(["a"]))
+    shop.choose()
+    shop.land("p/a")
+    assert [(each["class"], each["outcome"]) for each in attempts(shop)] == [("ok", "landed as c0ffee")]
+    assert "status   complete and done" in shop.lines("show", "p/a")
+
+
+def test_a_loop_that_is_gone_can_still_be_shown(shop: Desk) -> None:
+    """A loop that is no longer declared keeps its story."""
+    shop.start(flat(["a", "b"]))
+    shop.start(flat(["b"]))
+    assert "status   invalidated" in shop.lines("show", "p/a")
+    assert shop.lines("why", "p/a")[1].endswith("it is no longer declared by its parent")

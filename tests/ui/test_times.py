@@ -1,0 +1,123 @@
+"""Instants and durations as people write and read them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopr.errors import UserError
+from loopr.ui.times import read_duration, read_instant, say_clock, say_duration, say_tokens
+from loopr.ui.views import instant
+from tests.ui.scenes import NOON, Desk
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("2026-01-01T12:00:00Z", NOON),
+        ("2026-01-01T12:00:00.250Z", NOON + 250),
+        ("2026-01-01T13:00:00+01:00", NOON),
+        ("2026-01-01 12:00", NOON),
+        ("2026-01-01", NOON - 12 * 3_600_000),
+        ("+90m", NOON + 90 * 60_000),
+        ("-1h30m", NOON - 90 * 60_000),
+        ("+0s", NOON),
+        ("-5", NOON - 5000),
+        ("+250ms", NOON + 250),
+    ],
+)
+def test_an_instant_is_read(text: str, wanted: int) -> None:
+    """RFC 3339 with or without a zone (then the local one), or a duration from now."""
+    assert read_instant(text, NOON) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "now",
+        "yesterday",
+        "12:00",
+        "+",
+        "+x",
+        "++1h",
+        "+1s..2s",
+        "~5s",
+        "2026-13-01",
+        "1969-12-31",
+        "9999-12-31T23:59:59Z",
+        "+99999h",
+        "٣",
+    ],
+)
+def test_what_is_no_instant_is_refused(text: str) -> None:
+    """Anything else is refused with an example, and never crashes."""
+    with pytest.raises(UserError) as found:
+        read_instant(text, NOON)
+    assert found.value.hint
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """No text whatever leads to another error than a usage error."""
+    try:
+        assert read_instant(text, NOON) >= 0
+    except UserError as error:
+        assert error.exit_code == 2
+
+
+@given(st.integers(1, 253_000_000_000_000))
+def test_an_instant_survives_being_written(at: int) -> None:
+    """What JSON says of an instant, `--at` reads back to the millisecond."""
+    text = instant(at)
+    assert text is not None
+    if "1971" <= text[:4] < "9999":
+        assert read_instant(text, NOON) == at
+
+
+@pytest.mark.parametrize(("text", "ms"), [("90s", 90_000), ("1h30m", 5_400_000), ("250ms", 250), ("0s", 0)])
+def test_a_duration_is_read(text: str, ms: int) -> None:
+    """Numbers with their units, one after the other."""
+    assert read_duration(text) == ms
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (-5, "0 s"),
+        (999, "0 s"),
+        (41_000, "41 s"),
+        (60_000, "1 min"),
+        (200_000, "3 min 20 s"),
+        (3_600_000, "1 h"),
+        (7_500_000, "2 h 5 min"),
+        (349_200_000, "4 d 1 h"),
+    ],
+)
+def test_a_duration_is_said(ms: int, words: str) -> None:
+    """At most two units, the smaller one only if it says something."""
+    assert say_duration(ms) == words
+
+
+def test_a_clock_is_said() -> None:
+    """A time of today without its date, another day with it."""
+    assert say_clock(NOON, NOON) == "12:00:00"
+    assert say_clock(NOON, NOON + 86_400_000) == "2026-01-01 12:00"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [(0, "0"), (950, "950"), (1000, "1k"), (12_345, "12.3k"), (999_499, "999k"), (999_500, "1M"), (3_400_000, "3.4M")],
+)
+def test_tokens_are_said(tokens: int, words: str) -> None:
+    """Three digits at most, and never a thousand thousands."""
+    assert say_tokens(tokens) == words
+
+
+def test_a_bad_time_is_a_usage_error(desk: Desk) -> None:
+    """Every reading verb refuses an instant that is none, and says how one is written."""
+    for verb in ("tree", "ls", "status", "next"):
+        answer = desk(verb, "--at", "soon")
+        assert (answer.code, answer.out) == (2, "")
+        assert "+90m" in answer.err

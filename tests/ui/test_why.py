@@ -1,0 +1,116 @@
+"""Why a loop does not run: every closed gate, the score with its parts, the story so far."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from loopr.core import wishes
+from loopr.core.model import Failure
+from tests.ui.scenes import COMMANDS, MINUTE, Desk, flat
+
+
+def test_a_loop_that_waits(desk: Desk) -> None:
+    """All closed gates in their order, the score with its parts, and the story, each on a line of its own."""
+    desk.start()
+    desk.clock.at += 5 * MINUTE
+    assert desk.lines("why", "oauth/endpoints") == [
+        "oauth/endpoints (spec): pending",
+        "  needs     needs oauth/tokens (2 of 4 complete)",
+        "  manual    a person must write its spec.md: specs/oauth/endpoints/spec.md",
+        "score 75 = base 60 + age 5 + depth 10 - retry 0",
+        "story:",
+        "      6  2026-01-01T12:00:00.000Z  declared by its parent's artifact",
+    ]
+
+
+def test_a_loop_that_is_next(shop: Desk) -> None:
+    """A loop without a closed gate says that it is its turn that it waits for."""
+    shop.start(flat(["a"]))
+    assert shop.lines("why", "a")[0] == "p/a (spec): no gate is closed: it is next in its turn"
+    body = shop("why", "a", "--json").document
+    assert (body["runnable"], body["gates"]) == (True, [])
+
+
+def test_the_story_of_a_plan_begins_with_its_start(desk: Desk) -> None:
+    """A plan has no parent, so its story does not speak of one."""
+    desk.start()
+    told = [each["text"] for each in desk("why", "oauth", "--json").document["story"]]
+    assert told == ["enqueued as a plan", "a person's artifact was accepted: complete"]
+
+
+def test_a_long_story_is_told_whole(shop: Desk) -> None:
+    """Reasons wrap at 80 columns, and no word of them is lost."""
+    reason = " ".join(f"word{n}" for n in range(40))
+    shop.start(flat(["a"]))
+    shop.choose()
+    shop.run("p/a")
+    shop.end("p/a", Failure.CONFIG, reason)
+    lines = shop.lines("why", "a")
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()).count(reason) == 2
+
+
+def test_each_state_says_what_it_waits_for(shop: Desk) -> None:
+    """A loop that is not pending names what its state waits for, and who can end that."""
+    shop.write("loopr.yml", COMMANDS.replace("make spec}", "make spec, approve: true}"))
+    shop.start(flat(["run", "check", "ok", "park", "fail", "stop"]))
+    shop("set", "concurrency.per_type.spec", "6")
+    shop.choose()
+    for name in ("run", "check", "ok", "park", "fail"):
+        shop.run(f"p/{name}")
+    for name in ("check", "ok", "fail"):
+        shop.end(f"p/{name}")
+    for name in ("ok", "fail"):
+        shop.judge(f"p/{name}")
+    shop.end("p/park", Failure.CONFIG, "no make")
+    shop.wish(wishes.reject, "p/fail", "no good")
+    shop.wish(wishes.cancel, "p/stop", "ada")
+    said = {name: shop("why", name, "--json").document["gates"][0] for name in ("run", "check", "ok", "park", "fail")}
+    assert {each["gate"] for each in said.values()} == {"status"}
+    assert said["run"]["reason"] == "attempt 1 runs"
+    assert said["check"]["reason"] == "attempt 1 is being judged"
+    assert "`loopr approve p/ok`" in said["ok"]["reason"]
+    assert said["park"]["reason"] == "it is parked: no make; `loopr reset p/park` once that is mended"
+    assert said["fail"]["reason"] == "it failed: no good; `loopr retry p/fail` begins again"
+    stopped = [each["gate"] for each in shop("why", "stop", "--json").document["gates"]]
+    assert stopped == ["status", "stopping"]
+
+
+def test_a_gate_that_opens_by_itself_says_when(shop: Desk) -> None:
+    """A backoff names its end, and is gone at that very instant."""
+    shop.start(flat(["a"]))
+    shop.choose()
+    shop.run("p/a")
+    shop.end("p/a", Failure.INFRA, "died of signal 9")
+    (gate,) = shop("why", "a", "--json").document["gates"]
+    assert (gate["gate"], gate["reason"]) == ("backoff", "retries after failure 1: died of signal 9")
+    assert shop("why", "a", "--at", gate["until"], "--json").document["runnable"] is True
+
+
+def test_a_cancel_is_told_once(shop: Desk) -> None:
+    """A sentence does not repeat itself where the reason is what it says already."""
+    shop.start(flat(["a"]))
+    shop.wish(wishes.cancel, "p/a", "ada")
+    assert shop("why", "a", "--json").document["story"][-1]["text"] == "cancelled by ada"
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["pause", "cancel", "choose", "wait", "start"]), max_size=4))
+def test_whatever_next_grants_has_no_closed_gate(shop: Desk, steps: list[str]) -> None:
+    """A loop is in the next round only if `why` names no gate of it; one that is not has one, or no slot is left."""
+    shop.start(flat(["a", "b", "c"]))
+    for number, step in enumerate(steps):
+        target = f"p/{'abc'[number % 3]}"
+        if step == "choose":
+            shop.choose()
+        elif step == "wait":
+            shop.clock.at += MINUTE
+        elif step == "start":
+            shop.start(flat(["k"], f"q{number}"), f"q{number}.md")
+        elif shop.loop(target).status == "pending":
+            shop.wish(wishes.pause if step == "pause" else wishes.cancel, target, "ada", "")
+    grants = {each["id"] for each in shop("next", "--json").document["grants"]}
+    for loop in shop("ls", "--json").document["loops"]:
+        assert shop("why", loop["id"], "--json").document["runnable"] == (not loop["gates"])
+        assert not (loop["id"] in grants and loop["gates"])

@@ -1,0 +1,331 @@
+"""The pool: whatever a command did to its worktree, the next loop gets a pristine one, and the user's is as it was."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loopr.world.repo import commits, returning, slots
+from loopr.world.repo.words import Worktree
+from tests.world.repo.grounds import begin, digest, git, ground_of, plant, say, shows, take, work, write
+
+Poison = Callable[[Worktree], None]
+
+
+def _flags(tree: Worktree) -> None:
+    git(tree.folder, "update-index", "--skip-worktree", "a.txt")
+    git(tree.folder, "update-index", "--assume-unchanged", "src/b.py")
+    (tree.folder / "a.txt").write_text("hidden\n")
+    (tree.folder / "src/b.py").write_text("hidden\n")
+
+
+def _sparse(tree: Worktree) -> None:
+    git(tree.folder, "sparse-checkout", "set", "src")
+
+
+def _rebase(tree: Worktree) -> None:
+    git(tree.folder, "checkout", "-q", "-b", "side", "main")
+    write(tree.folder, {"a.txt": "side\n"})
+    git(tree.folder, "commit", "-qam", "side")
+    git(tree.folder, "checkout", "-q", tree.branch)
+    write(tree.folder, {"a.txt": "mine\n"})
+    git(tree.folder, "commit", "-qam", "mine")
+    git(tree.folder, "rebase", "side", check=False)
+    assert (tree.git_dir / "rebase-merge").exists()
+
+
+def _merge(tree: Worktree) -> None:
+    git(tree.folder, "checkout", "-q", "-b", "other", "main")
+    write(tree.folder, {"a.txt": "other\n"})
+    git(tree.folder, "commit", "-qam", "other")
+    git(tree.folder, "checkout", "-q", tree.branch)
+    write(tree.folder, {"a.txt": "mine\n"})
+    git(tree.folder, "commit", "-qam", "mine")
+    git(tree.folder, "merge", "other", check=False)
+
+
+def _worktree_ref(tree: Worktree) -> None:
+    git(tree.folder, "update-ref", "refs/worktree/mine", "HEAD")
+    git(tree.folder, "bisect", "start")
+
+
+def _other_branch(tree: Worktree) -> None:
+    git(tree.folder, "checkout", "-q", "-b", "elsewhere")
+
+
+def _detached(tree: Worktree) -> None:
+    git(tree.folder, "checkout", "-q", "--detach")
+
+
+def _orphan(tree: Worktree) -> None:
+    git(tree.folder, "checkout", "-q", "--orphan", "nothing")
+
+
+def _no_dot_git(tree: Worktree) -> None:
+    (tree.folder / ".git").unlink()
+
+
+def _wrong_dot_git(tree: Worktree) -> None:
+    (tree.folder / ".git").write_text("gitdir: ../../.git\n")
+
+
+def _broken_head(tree: Worktree) -> None:
+    (tree.git_dir / "HEAD").write_text("nonsense\n")
+
+
+def _broken_index(tree: Worktree) -> None:
+    (tree.git_dir / "index").write_bytes(b"DIRC nonsense")
+    (tree.git_dir / "loopr-index").write_bytes(b"nonsense")
+
+
+def _index_lock(tree: Worktree) -> None:
+    (tree.git_dir / "index.lock").write_bytes(b"")
+
+
+def _intent_to_add(tree: Worktree) -> None:
+    write(tree.folder, {"new.txt": "new\n", "staged.txt": "staged\n"})
+    git(tree.folder, "add", "-N", "new.txt")
+    git(tree.folder, "add", "staged.txt")
+    git(tree.folder, "rm", "-q", "--cached", "a.txt")
+
+
+def _untracked(tree: Worktree) -> None:
+    write(tree.folder, {".gitignore": "build/\n", "build/x/y.o": "o", "deep/er/z.txt": "z", "line\nbreak.txt": "n"})
+    (tree.folder / "empty" / "dir").mkdir(parents=True)
+
+
+def _nested(tree: Worktree) -> None:
+    write(tree.folder, {".gitignore": "vendor/\n"})
+    (tree.folder / "vendor" / "lib").mkdir(parents=True)
+    git(tree.folder / "vendor" / "lib", "init", "-q")
+    write(tree.folder, {"vendor/lib/f": "f"})
+
+
+def _deleted(tree: Worktree) -> None:
+    (tree.folder / "a.txt").unlink()
+    (tree.folder / "src" / "b.py").unlink()
+    (tree.folder / "src").rmdir()
+    (tree.folder / "src").write_text("a file where a folder was")
+
+
+def _links_and_modes(tree: Worktree) -> None:
+    (tree.folder / "a.txt").chmod(0o755)
+    (tree.folder / "src" / "b.py").unlink()
+    (tree.folder / "src" / "b.py").symlink_to("../a.txt")
+
+
+def _odd_files(tree: Worktree) -> None:
+    os.mkfifo(tree.folder / "pipe")
+    here = Path.cwd()
+    os.chdir(tree.folder)
+    try:
+        with socket.socket(socket.AF_UNIX) as opened:
+            opened.bind("sock")
+    finally:
+        os.chdir(here)
+
+
+def _pointers(tree: Worktree) -> None:
+    (tree.git_dir / "gitdir").write_text("/nowhere/.git\n")
+    (tree.git_dir / "commondir").write_text("/nowhere\n")
+    (tree.git_dir / "locked").unlink()
+
+
+def _worktree_config(tree: Worktree) -> None:
+    (tree.git_dir / "config.worktree").write_text("[core]\n\tworktree = /nowhere\n\tsparseCheckout = true\n")
+    (tree.git_dir / "info").mkdir()
+    (tree.git_dir / "info" / "sparse-checkout").write_text("nothing\n")
+
+
+def _cherry_pick(tree: Worktree) -> None:
+    (tree.git_dir / "CHERRY_PICK_HEAD").write_text("0" * 40 + "\n")
+    (tree.git_dir / "sequencer").mkdir()
+    (tree.git_dir / "sequencer" / "todo").write_text("pick\n")
+
+
+def _split_index(tree: Worktree) -> None:
+    git(tree.folder, "update-index", "--split-index")
+    git(tree.folder, "update-index", "--untracked-cache")
+    git(tree.folder, "update-index", "--index-version", "4")
+
+
+def _attributes(tree: Worktree) -> None:
+    write(tree.folder, {".gitattributes": "*.txt text eol=crlf\n"})
+    git(tree.folder, "add", ".gitattributes")
+    (tree.folder / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+
+
+POISONS: list[Poison] = [
+    *(_flags, _sparse, _rebase, _merge, _worktree_ref, _other_branch, _detached, _orphan, _no_dot_git),
+    *(_wrong_dot_git, _broken_head, _broken_index, _index_lock, _intent_to_add, _untracked, _nested, _deleted),
+    *(_links_and_modes, _odd_files, _pointers, _worktree_config, _cherry_pick, _split_index, _attributes),
+]
+
+
+def pristine(folder: Path, git_dir: Path) -> None:
+    """Assert that a worktree is as if it were new."""
+    assert git(folder, "status", "--porcelain", "--ignored") == ""
+    assert sorted(path.name for path in folder.iterdir()) == [".git", "a.txt", "src", "tests"]
+    assert [path.name for path in (folder / "src").iterdir()] == ["b.py"]
+    assert (folder / "a.txt").read_bytes() == b"one\ntwo\nthree\n"
+    assert not (folder / "src" / "b.py").is_symlink()
+    flags = git(folder, "ls-files", "-v", "-f").splitlines()
+    assert all(line.startswith("H ") for line in flags)
+    known = {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "locked", "loopr-index"}
+    assert {path.name for path in git_dir.iterdir()} <= known
+    assert git(folder, "rev-parse", "--show-toplevel") == str(folder)
+
+
+@pytest.mark.parametrize("poison", POISONS, ids=lambda each: each.__name__.strip("_"))
+def test_a_poisoned_worktree_comes_back_pristine(poison: Poison, tmp_path: Path) -> None:
+    """Whatever was done to a worktree, its attempt can be committed, and the next loop gets it as if new."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1")
+    before = digest(root)
+    poison(tree)
+    commits.commit_attempt(ground, "oauth.one.g1", 1, say("oauth.one.g1"))
+    assert git(tree.folder, "symbolic-ref", "HEAD") == f"refs/heads/{tree.branch}"
+    released = returning.release(ground, "oauth.one.g1")
+    assert released.outcome == "pooled", released.why
+    for branch in ("side", "other", "elsewhere"):
+        git(root, "branch", "-D", branch, check=False)
+    after = take(ground, "oauth.two.g1")
+    assert after.git_dir == tree.git_dir
+    pristine(after.folder, after.git_dir)
+    if "sparse" in poison.__name__:  # git itself writes that into the settings all worktrees share
+        git(root, "config", "--unset", "extensions.worktreeConfig", check=False)
+        git(root, "config", "core.repositoryformatversion", "0")
+    assert digest(root) == before
+
+
+def test_all_poisons_one_after_the_other_end_pristine(tmp_path: Path) -> None:
+    """One worktree that goes through every poisoning serves the last loop as well as the first."""
+    ground = ground_of(plant(tmp_path / "repo"))
+    begin(ground)
+    for number, poison in enumerate(POISONS):
+        name = f"oauth.n{number}.g1"
+        poison(take(ground, name))
+        commits.commit_attempt(ground, name, 1, say(name))
+        assert returning.release(ground, name).outcome == "pooled"
+        for branch in ("side", "other", "elsewhere"):
+            git(ground.common, "branch", "-D", branch, check=False)
+    last = take(ground, "oauth.last.g1")
+    pristine(last.folder, last.git_dir)
+    assert len(slots.load(ground)) == 1
+
+
+def test_a_worktree_with_submodules_is_emptied_without_touching_shared_settings(tmp_path: Path) -> None:
+    """Submodules that a loop filled are empty again for the next, and the user's stay registered."""
+    library = plant(tmp_path / "library", {"lib.txt": "lib\n"})
+    root = plant(tmp_path / "repo")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "lib")
+    git(root, "commit", "-qm", "with a submodule")
+    ground = ground_of(root)
+    begin(ground)
+    before = digest(root)
+    tree = take(ground, "oauth.one.g1")
+    git(tree.folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+    assert (tree.folder / "lib" / "lib.txt").exists()
+    assert not commits.commit_attempt(ground, "oauth.one.g1", 1, say("oauth.one.g1")).moved
+    assert returning.release(ground, "oauth.one.g1").outcome == "pooled"
+    after = take(ground, "oauth.two.g1")
+    assert after.git_dir == tree.git_dir
+    assert list((after.folder / "lib").iterdir()) == []
+    assert git(after.folder, "status", "--porcelain", "--ignored") == ""
+    assert digest(root) == before
+
+
+def test_a_submodule_with_unpushed_commits_keeps_its_worktree(tmp_path: Path) -> None:
+    """A commit that exists only in a worktree's submodule is a reason to keep the worktree."""
+    library = plant(tmp_path / "library", {"lib.txt": "lib\n"})
+    root = plant(tmp_path / "repo")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "lib")
+    git(root, "commit", "-qm", "with a submodule")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1")
+    git(tree.folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+    write(tree.folder, {"lib/lib.txt": "changed\n"})
+    git(tree.folder / "lib", "commit", "-qam", "only here")
+    commits.commit_attempt(ground, "oauth.one.g1", 1, say("oauth.one.g1"))
+    released = returning.release(ground, "oauth.one.g1")
+    assert released.outcome == "kept"
+    assert "not pushed" in released.why
+    assert tree.folder.is_dir()
+
+
+def test_a_repository_made_in_the_place_of_the_worktree_is_kept(tmp_path: Path) -> None:
+    """A command that deletes .git and runs git init keeps its commits; the worktree is not reused."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    before = digest(root)
+    tree = take(ground, "oauth.one.g1")
+    (tree.folder / ".git").unlink()
+    git(tree.folder, "init", "-q")
+    git(tree.folder, "add", "-A")
+    git(tree.folder, "commit", "-qm", "in a world of its own")
+    write(tree.folder, {"a.txt": "changed\n"})
+    assert commits.commit_attempt(ground, "oauth.one.g1", 1, say("oauth.one.g1")).moved
+    assert git(tree.folder, "symbolic-ref", "HEAD") == "refs/heads/loopr/oauth.one.g1"
+    assert returning.release(ground, "oauth.one.g1").outcome == "kept"
+    kept = slots.displaced(tree.folder)
+    assert subprocess.run(["git", "--git-dir", kept[0], "log", "-1"], capture_output=True, check=True).stdout
+    assert digest(root) == before
+
+
+def test_a_slot_in_which_somebody_lives_is_retired(tmp_path: Path) -> None:
+    """A pooled folder with a live process in it is set aside with the reason, and another is made."""
+    ground = ground_of(plant(tmp_path / "repo"))
+    begin(ground)
+    first = take(ground, "oauth.one.g1")
+    returning.release(ground, "oauth.one.g1")
+    second = take(ground, "oauth.two.g1")
+    assert second.git_dir == first.git_dir
+    returning.release(ground, "oauth.two.g1", lambda _: "process 7 lives in it")
+    third = take(ground, "oauth.three.g1")
+    assert third.git_dir != first.git_dir
+    assert [slot.why for slot in slots.load(ground).values() if slot.state == "retired"] == ["process 7 lives in it"]
+
+
+def test_the_pool_keeps_as_many_as_it_is_told(tmp_path: Path) -> None:
+    """What is more than the pool keeps is removed by git, folder and all."""
+    ground = ground_of(plant(tmp_path / "repo"), pool=1)
+    begin(ground)
+    names = [f"oauth.n{number}.g1" for number in range(3)]
+    trees = [take(ground, name) for name in names]
+    outcomes = [returning.release(ground, name).outcome for name in names]
+    assert outcomes == ["pooled", "removed", "removed"]
+    assert not trees[2].folder.exists()
+    assert not trees[2].git_dir.exists()
+    assert len(git(ground.common, "worktree", "list").splitlines()) == 2
+
+
+def test_a_released_loop_keeps_its_commits_until_they_have_landed(tmp_path: Path) -> None:
+    """A branch whose work is nowhere else stays when its worktree goes."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    assert returning.release(ground, "oauth.one.g1").outcome == "pooled"
+    assert shows(root, "loopr/oauth.one.g1", "one.txt") == "1"
+
+
+def test_files_that_were_never_committed_are_saved_on_release(tmp_path: Path) -> None:
+    """What lies in a worktree when it is given back is kept as a commit under refs/loopr/backup/."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    write(tree.folder, {"late.txt": "late\n", "specs/oauth/note.md": "note\n"})
+    assert returning.release(ground, "oauth.one.g1").outcome == "pooled"
+    backup = git(root, "for-each-ref", "--format=%(refname)", "refs/loopr/backup/oauth.one.g1")
+    assert shows(root, backup, "late.txt") == "late"
+    assert shows(root, backup, "specs/oauth/note.md") == "note"
