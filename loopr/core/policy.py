@@ -93,6 +93,10 @@ class ProjectPolicy:
     budget: Budget = NO_BUDGET
 
 
+_PLAIN_LANE = LanePolicy()
+_PLAIN_PROJECT = ProjectPolicy()
+
+
 def default_types() -> dict[str, TypePolicy]:
     """Return the built-in ladder: plan, spec, phase, code."""
     return {
@@ -130,6 +134,8 @@ class Policy:
     max_load: Fraction | None = None
     min_free_bytes: int = 2 * 1024**3
     artifacts_dir: str = "specs"
+    worktrees_dir: str = "worktrees"
+    branch_prefix: str = "loopr/"
 
     @property
     def root_type(self) -> str:
@@ -148,11 +154,11 @@ class Policy:
 
     def lane(self, name: str) -> LanePolicy:
         """Return the numbers of a lane, named in the settings or not."""
-        return self.lanes.get(name) or LanePolicy()
+        return self.lanes.get(name, _PLAIN_LANE)
 
     def project(self, name: str) -> ProjectPolicy:
         """Return the numbers of a project, named in the settings or not."""
-        return self.projects.get(name) or ProjectPolicy()
+        return self.projects.get(name, _PLAIN_PROJECT)
 
     def queue_limits(self) -> tuple[int | None, int | None]:
         """Return the soft and the hard limit of the queue; both are None without a ceiling on loops."""

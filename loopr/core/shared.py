@@ -14,6 +14,8 @@ from loopr.core.policy import Policy, decode_policy, encode_policy
 
 WORKSPACE = "workspace"
 
+_FRESH_LANE = Lane()
+
 
 def project_scope(name: str) -> str:
     """Return the scope under which a project is held."""
@@ -43,7 +45,7 @@ class Shared:
 
     def lane(self, name: str) -> Lane:
         """Return a lane's state; one that was never hit works."""
-        return self.lanes.get(name) or Lane()
+        return self.lanes.get(name, _FRESH_LANE)
 
     def paced_until(self) -> int:
         """Say from when the next round may begin, after one that was cut short."""

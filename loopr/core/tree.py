@@ -60,6 +60,7 @@ class Tree:
         self.by_status: dict[Status, dict[str, None]] = {status: {} for status in _LISTED}
         self.ending: dict[str, None] = {}
         self.timed: dict[str, None] = {}
+        self.held: dict[str, None] = {}
         self._children: dict[str, list[tuple[int, str]]] = {}
         self._roots: list[tuple[int, str]] = []
 
@@ -159,6 +160,8 @@ class Tree:
             self.by_status[old.status].pop(old.id, None)
         if new.status in self.by_status:
             self.by_status[new.status][new.id] = None
+        if (old.hold if old is not None else None) is not new.hold:
+            _keep(self.held, new.id, new.hold is not None)
         if old is None and new.lease is None and new.ending is None:
             return
         _keep(self.ending, new.id, new.ending is not None)

@@ -64,7 +64,7 @@ def fit(text: str, width: int) -> str:
 
 def pad(text: str, width: int) -> str:
     """Fill a text up to a width."""
-    return text + " " * (width - columns(text))
+    return text.ljust(width) if text.isascii() else text + " " * (width - columns(text))
 
 
 def wrap(head: str, text: str, width: int) -> list[str]:

@@ -187,10 +187,14 @@ def _ensure_folder(folder: Path) -> None:
 
 
 def _replace(path: Path, raw: bytes) -> None:
-    """Write a hidden file beside the target, and give it the target's name when it is safely on disk."""
-    draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+    """Write a hidden file beside the target, and give it the target's name when it is safely on disk.
+
+    Only the holder of the workspace's lock writes here, so the hidden file needs no name of its own: one that a crash
+    left behind is taken by the next try.
+    """
+    draft = path.with_name(f".{path.name}.tmp")
     try:
-        with _opened(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
+        with _opened(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW) as file:
             _write_all(file, raw)
             with suppress(FileNotFoundError):
                 os.fchmod(file, stat.S_IMODE(path.stat().st_mode))

@@ -1,4 +1,4 @@
-"""What a decision, an event and a loop cost, at forests of several sizes; each size is measured in a process of its own.
+"""What a decision, an event and a loop cost; each size of a forest is measured in a process of its own.
 
 Run it as `python tests/bench/bench_deciding.py LOOPS`; it prints one line of JSON.
 """

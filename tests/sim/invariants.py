@@ -158,7 +158,11 @@ class Watch:
         for name, (count, limit) in counts.items():
             require(limit is None or count < limit, f"{event} at {name}: {count} of {limit}")
         if self.shadow.is_serial(loop):
-            line = [each.id for each in busy if self.shadow.is_serial(each) and (each.parent, each.type) == (loop.parent, loop.type)]
+            line = [
+                each.id
+                for each in busy
+                if self.shadow.is_serial(each) and (each.parent, each.type) == (loop.parent, loop.type)
+            ]
             require(not line, f"{event} beside its serial siblings {line}")
 
 

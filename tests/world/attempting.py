@@ -30,10 +30,11 @@ class Yard:
         self.ended: dict[str, Outcome] = {}
         self.began: dict[str, Began] = {}
         self.news: list[Began | Ended] = []
-        self.attempts = self.connect()
+        self.attempts = Attempts.open(self.state, linger_secs=0)
 
     def connect(self) -> Attempts:
-        """Be a new engine."""
+        """Be a new engine; the one before leaves everything running."""
+        self.attempts.close()
         self.ended.clear()
         self.began.clear()
         self.attempts = Attempts.open(self.state, linger_secs=0)
@@ -127,7 +128,7 @@ class Yard:
         wait_gone(launcher)
 
     def launcher(self) -> int:
-        """Return the launcher's pid, 0 if there is none."""
+        """Return the launcher's pid, 0 if we know of none."""
         return self.attempts.launcher
 
 

@@ -11,7 +11,10 @@ from loopr.world.artifacts import parse_artifact
 
 LEAF = Entry("store", "Store: it", "Body\n\n## Tasks\n\nnone yet", files=("src/**",), budget=Policy().budget)
 CASES = {
-    "nested": ("spec", Entry("tokens", "Tokens", "Some body", children=(LEAF, Entry("more", "More", needs=("store",))))),
+    "nested": (
+        "spec",
+        Entry("tokens", "Tokens", "Some body", children=(LEAF, Entry("more", "More", needs=("store",)))),
+    ),
     "implied": ("phase", Entry("store", "Store", "Make the store.\n\n- not an outline")),
     "leaf": ("code", Entry("code", "Code")),
 }

@@ -11,7 +11,7 @@ from loopr.world.launcher.words import Run
 def clocks(heard: float | None = None, **settings: Any) -> Clocks:
     """Start clocks at second 100."""
     off = dict.fromkeys(Run._fields, 0)
-    return Clocks(Run(**{**off, "started_ms": 100_000, **settings}), heard)  # type: ignore[arg-type]
+    return Clocks(Run(**{**off, "started_ms": 100_000, **settings}), heard)
 
 
 def test_clocks_that_are_off_never_end() -> None:

@@ -41,6 +41,7 @@ class Attempt:
         self._grown_up = False  # the command has ended, and its strays were told to
         self._strays: set[int] = set()
         self._ended = 0.0
+        self.soiled = False  # somebody who is not ours still holds a pipe
 
     def register(self, poll: select.poll) -> None:
         """Name what wakes this attempt."""
@@ -93,8 +94,7 @@ class Attempt:
     def close(self) -> Outcome:
         """Take the last output, put the logs in order, and say how it ended."""
         for stream in self.streams.values():
-            stream.drain()
-            stream.close()
+            self.soiled |= not stream.close()
         for log in self._logs:
             log.finish()
         reason, code, number = self._how_it_ended()

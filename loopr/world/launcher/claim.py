@@ -15,13 +15,13 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from loopr.world.launcher import proc, words
 from loopr.world.launcher.log import Log
-from loopr.world.launcher.stream import Stream
+from loopr.world.launcher.stream import Stream, inode
 from loopr.world.launcher.words import Message, Outcome, Run
 
 NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
@@ -48,6 +48,7 @@ class Watcher(NamedTuple):
     boot_id: str
     launcher: int
     start: int
+    pipes: tuple[int, int]  # their reading ends
 
 
 class Started(NamedTuple):
@@ -57,8 +58,8 @@ class Started(NamedTuple):
     streams: tuple[Stream, Stream]
 
 
-def start(order: Message, us: Watcher) -> Started:
-    """Start the command of an order, or raise `Refused` or `Taken` and leave nothing open."""
+def start(order: Message, us: Watcher, tell: Callable[[int, int], None]) -> Started:
+    """Start the command of an order, or raise `Refused` or `Taken`; `tell` hears the pid and the time at once."""
     folder, sizes = order["folder"], (order["head_bytes"], order["tail_bytes"])
     opened: list[Stream] = []
     stdin = claim = -1
@@ -68,12 +69,13 @@ def start(order: Message, us: Watcher) -> Started:
         with _named("cannot open its standard input"):
             stdin = os.open(order["stdin"], os.O_RDONLY | os.O_CLOEXEC)
         with _named("cannot open its pipes"):
-            for name in words.STREAMS:
-                opened.append(Stream.open(Log(os.path.join(folder, name), *sizes)))
+            for name, reader in zip(words.STREAMS, us.pipes, strict=True):
+                opened.append(Stream(reader, Log(os.path.join(folder, name), *sizes)))
         with _named("cannot claim the attempt"):
-            run = _run_of(order, us, opened)
+            run = _run_of(order, us)
             claim = _claim(folder, run)
         pid = _spawn(order, [stdin, *(stream.writer for stream in opened)])
+        tell(pid, run.started_at)  # first of all: who takes over from us must know whom to watch
         run = run._replace(pid=pid, pid_start=proc.start_time(pid))
         with suppress(OSError):
             os.pwrite(claim, json.dumps(run._asdict()).encode(), 0)  # only ever longer than what it replaces
@@ -104,7 +106,7 @@ def _not_started(error: OSError, what: str) -> Outcome:
     return Outcome("not_started", cause=cause, message=f"{what}: {error.strerror}{where}")
 
 
-def _run_of(order: Message, us: Watcher, streams: list[Stream]) -> Run:
+def _run_of(order: Message, us: Watcher) -> Run:
     """Write down who starts what, and what it may be known by."""
     same = {name: order[name] for name in ("id", "cwd", *Run._fields[-6:])}
     return Run(
@@ -116,7 +118,7 @@ def _run_of(order: Message, us: Watcher, streams: list[Stream]) -> Run:
         pid_start=0,
         started_at=time.time_ns() // 1_000_000,
         started_ms=time.monotonic_ns() // 1_000_000,
-        pipes=tuple(stream.inode for stream in streams),
+        pipes=tuple(map(inode, us.pipes)),
         workspace=order["env"].get(words.WORKSPACE_MARK, ""),
         lease=order["env"].get(words.LEASE_MARK, ""),
         **same,

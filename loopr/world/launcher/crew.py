@@ -15,15 +15,22 @@ import errno
 import os
 import select
 import socket
+import time
 from collections.abc import Callable
 
 from loopr.world.launcher import proc, supervisor, traces, words
+from loopr.world.launcher.stream import make_pipe
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Message, Outcome, Run, Usage
 
 IDLE_SLOTS = 16  # kept for the next attempts
 TRIES = 20  # so many supervisors may die of one attempt
 STRANGERS = 4096
+
+STRANGER_SECS = 30.0
+
+Pipes = tuple[int, int]
+End = tuple[int, Usage]
 
 
 class Job:
@@ -37,18 +44,18 @@ class Job:
         self.slot: Slot | None = None
         self.pid = 0
         self.began = b""
-        self.ended: tuple[int, Usage] | None = None
+        self.ended: End | None = None
         self.tries = 0
 
 
 class Slot:
     """A supervisor and what it has in hand."""
 
-    __slots__ = ("job", "pid", "wire")
+    __slots__ = ("job", "pid", "pipes", "wire")
 
-    def __init__(self, pid: int, wire: Wire) -> None:
-        """Begin idle."""
-        self.pid, self.wire = pid, wire
+    def __init__(self, pid: int, wire: Wire, pipes: Pipes) -> None:
+        """Begin idle; the pipes outlive the supervisor, and with them what its command said last."""
+        self.pid, self.wire, self.pipes = pid, wire, pipes
         self.job: Job | None = None
 
 
@@ -61,7 +68,7 @@ class Crew:
         self.slots: dict[int, Slot] = {}  # by descriptor
         self._by_pid: dict[int, Slot] = {}
         self._idle: list[Slot] = []
-        self._strangers: dict[int, tuple[int, Usage]] = {}
+        self._strangers: dict[int, tuple[float, End]] = {}
         self._poll, self._say = poll, say
         self._most_idle = IDLE_SLOTS
         self._pid = os.getpid()
@@ -71,18 +78,18 @@ class Crew:
         self.jobs[job.id] = job
         self._give(job, job.line)
 
-    def adopt(self, job: Job) -> None:
-        """Have an attempt watched that nobody watches any more."""
+    def adopt(self, job: Job, pipes: Pipes | None = None) -> None:
+        """Have an attempt watched that nobody watches any more; its pipes may be here."""
         self.jobs[job.id] = job
         run = words.read_run(job.folder)
         pid = job.pid or (self._pid_of(run) if run else 0)
         job.pid = pid
-        job.ended = job.ended or self._strangers.pop(pid, None)
+        job.ended = job.ended or self._known_end(pid)
         status, usage = job.ended or (None, (0.0, 0.0, 0))
         seen = proc.stat(pid) if pid and status is None else None
         mine = seen is not None and seen.parent == self._pid
         order = {"do": "adopt", "id": job.id, "folder": job.folder, "pid": pid, "mine": mine}
-        self._give(job, words.encode({**order, "status": status, "usage": usage}))
+        self._give(job, words.encode({**order, "status": status, "usage": usage}), pipes)
 
     def hear(self, slot: Slot) -> None:
         """Hear what a supervisor says."""
@@ -132,7 +139,7 @@ class Crew:
             return
         else:
             self._finish(job)
-            self._rest(slot)
+            self._rest(slot, bool(said.get("soiled")))
         self._say(line + b"\n")
 
     def _finish(self, job: Job) -> None:
@@ -142,9 +149,9 @@ class Crew:
             job.slot.job = None
             job.slot = None
 
-    def _rest(self, slot: Slot) -> None:
-        """Keep a supervisor for the next attempt, unless there are enough."""
-        if len(self._idle) < self._most_idle:
+    def _rest(self, slot: Slot, soiled: bool) -> None:
+        """Keep a supervisor for the next attempt, unless there are enough, or its pipes are not its own any more."""
+        if len(self._idle) < self._most_idle and not soiled:
             self._idle.append(slot)
         else:
             self._let_go(slot)
@@ -155,10 +162,10 @@ class Crew:
         del self.slots[slot.wire.fd]
         slot.wire.close()
 
-    def _give(self, job: Job, order: bytes) -> None:
-        """Hand an order to a supervisor that is idle, or to a new one."""
+    def _give(self, job: Job, order: bytes, pipes: Pipes | None = None) -> None:
+        """Hand an order to a supervisor that is idle, or to a new one, as which only one has pipes from before."""
         try:
-            slot = self._idle.pop() if self._idle else self._fork()
+            slot = self._idle.pop() if self._idle and not pipes else self._fork(pipes or _make_pipes())
         except OSError as error:
             self._give_up(job, error)
             return
@@ -175,20 +182,21 @@ class Crew:
         outcome = Outcome("lost" if job.pid or not job.line else "not_started", cause=cause, message=message)
         self._say(words.encode({"did": "done", "id": job.id, "outcome": outcome._asdict()}))
 
-    def _fork(self) -> Slot:
-        """Fork a supervisor."""
-        ours, theirs = socket.socketpair()
+    def _fork(self, pipes: Pipes) -> Slot:
+        """Fork a supervisor that reads from these pipes, or close them."""
+        line: tuple[socket.socket, ...] = ()
         try:
+            line = socket.socketpair()
             pid = os.fork()
         except OSError:
-            ours.close()
-            theirs.close()
+            _close(*pipes, *(end.detach() for end in line))
             raise
+        ours, theirs = (end.detach() for end in line)
         if not pid:
-            _close_all_but(theirs.fileno())
-            supervisor.serve(theirs.fileno(), self._pid)
-        theirs.close()
-        slot = Slot(pid, Wire(ours.detach()))
+            _close_all_but({theirs, *pipes})
+            supervisor.serve(theirs, pipes, self._pid)
+        os.close(theirs)
+        slot = Slot(pid, Wire(ours), pipes)
         self.slots[slot.wire.fd] = self._by_pid[pid] = slot
         self._poll.register(slot.wire.fd, select.POLLIN)
         return slot
@@ -203,9 +211,17 @@ class Crew:
                 self._idle.remove(slot)
         job = slot.job
         if job is None:
+            _close(*slot.pipes)
             return
         self._finish(job)
         job.tries += 1
+        if not self._goes_on_elsewhere(job):
+            self.adopt(job, slot.pipes)
+        else:
+            _close(*slot.pipes)
+
+    def _goes_on_elsewhere(self, job: Job) -> bool:
+        """See to the attempt of a dead supervisor, unless it has to be adopted."""
         if job.tries > TRIES:
             self._give_up(job, OSError(0, f"{TRIES} of them died of this attempt"))
         elif words.read_outcome(job.folder):
@@ -215,7 +231,8 @@ class Crew:
         elif _is_watched(words.read_run(job.folder)):
             self._say(words.encode({"did": "taken", "id": job.id}))
         else:
-            self.adopt(job)
+            return False
+        return True
 
     def _note_stranger(self, pid: int, status: int, usage: Usage) -> None:
         """Tell whoever watches it how a process ended that is not a supervisor.
@@ -228,9 +245,15 @@ class Crew:
                 message: Message = {"do": "reaped", "id": job.id, "status": status, "usage": usage}
                 job.slot.wire.send(words.encode(message))
                 return
-        self._strangers[pid] = (status, usage)
+        self._strangers.pop(pid, None)
+        self._strangers[pid] = (time.monotonic(), (status, usage))
         while len(self._strangers) > STRANGERS:
             del self._strangers[next(iter(self._strangers))]
+
+    def _known_end(self, pid: int) -> End | None:
+        """Return how a process ended that nobody watched at that moment, if that was not long ago: pids come again."""
+        at, end = self._strangers.pop(pid, (0.0, None))
+        return end if time.monotonic() - at < STRANGER_SECS else None
 
     def _pid_of(self, run: Run) -> int:
         """Return the command of a claim."""
@@ -245,10 +268,26 @@ def _is_watched(run: Run | None) -> bool:
     return found is not None
 
 
-def _close_all_but(kept: int) -> None:
+def _make_pipes() -> Pipes:
+    """Make the pipes of a new slot."""
+    out = make_pipe()
+    try:
+        return out, make_pipe()
+    except OSError:
+        os.close(out)
+        raise
+
+
+def _close(*descriptors: int) -> None:
+    """Close descriptors that are certainly ours."""
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _close_all_but(kept: set[int]) -> None:
     """Close what a fork inherited: the launcher's ends must be nobody else's."""
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != kept:
+        if int(name) > 2 and int(name) not in kept:
             try:
                 os.close(int(name))
             except OSError:  # the descriptor of the listing itself

@@ -1,7 +1,10 @@
 """One output of a command: the pipe it writes to, and the log it is kept in.
 
-The end that the command gets is open for reading too, so that it never gets a SIGPIPE when its reader dies, and we keep
-a copy of it, so that there is never an end of file to handle. Must never know what else happens to the command.
+A supervisor has two pipes, and the launcher a copy of their reading ends: what is in them survives whoever was killed.
+The end that a command gets is opened anew for each, so that no flag it sets reaches the next one, and for reading too,
+so that it never gets a SIGPIPE. We keep a copy of that while it runs, so that there is no end of file to handle.
+
+Must never know what else happens to the command.
 """
 
 from __future__ import annotations
@@ -14,31 +17,26 @@ from loopr.world.launcher.log import Log
 CHUNK = 1 << 16
 
 
+def make_pipe() -> int:
+    """Make a pipe and return its reading end, which never blocks; it lives as long as that is open."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.close(writer)
+    os.set_blocking(reader, False)
+    return reader
+
+
+def inode(reader: int) -> int:
+    """Return what the kernel calls a pipe."""
+    return os.fstat(reader).st_ino
+
+
 class Stream:
-    """A pipe that is read into a log."""
+    """A pipe that is read into a log; the reading end stays open when the stream is closed."""
 
-    def __init__(self, reader: int, writer: int, log: Log) -> None:
-        """Take over both ends."""
-        self.reader, self.writer, self.log = reader, writer, log
-
-    @classmethod
-    def open(cls, log: Log) -> Stream:
-        """Make a pipe for a command to write to."""
-        reader, end = os.pipe2(os.O_CLOEXEC)
-        try:
-            writer = os.open(f"/proc/self/fd/{end}", os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            os.close(reader)
-            raise
-        finally:
-            os.close(end)
-        os.set_blocking(reader, False)
-        return cls(reader, writer, log)
-
-    @property
-    def inode(self) -> int:
-        """What the kernel calls the pipe."""
-        return os.fstat(self.reader).st_ino
+    def __init__(self, reader: int, log: Log) -> None:
+        """Open the end that is to be written to."""
+        self.reader, self.log = reader, log
+        self.writer = os.open(f"/proc/self/fd/{reader}", os.O_RDWR | os.O_CLOEXEC)
 
     def pump(self) -> int:
         """Move what is there, at most one piece of it; return how much it was."""
@@ -59,7 +57,11 @@ class Stream:
             if left < 0:
                 return
 
-    def close(self) -> None:
-        """Close both ends; the log may have more to come."""
-        os.close(self.reader)
+    def close(self) -> bool:
+        """Take the last of the output; tell whether nobody is left who could write to the pipe."""
         os.close(self.writer)
+        self.drain()
+        try:
+            return not os.read(self.reader, CHUNK)  # end of file
+        except BlockingIOError:
+            return False

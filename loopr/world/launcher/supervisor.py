@@ -18,6 +18,7 @@ import signal
 import time
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import NoReturn
 
 from loopr.world.launcher import claim, proc, traces, words
@@ -25,7 +26,7 @@ from loopr.world.launcher.attempt import Attempt
 from loopr.world.launcher.clocks import Clocks
 from loopr.world.launcher.family import Children, Foundlings
 from loopr.world.launcher.log import Log
-from loopr.world.launcher.stream import Stream
+from loopr.world.launcher.stream import Stream, inode
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Message, Outcome, Run
 
@@ -34,14 +35,14 @@ RETRY_SECS = 1.0
 OWN_TROUBLE = 70
 
 
-def serve(control: int, launcher: int) -> NoReturn:
+def serve(control: int, pipes: tuple[int, int], launcher: int) -> NoReturn:
     """Do what the launcher orders until it is gone."""
     code = OWN_TROUBLE
     try:
         signal.set_wakeup_fd(-1)
         os.setsid()
         proc.become_subreaper()
-        Supervisor(Wire(control), launcher).serve()
+        Supervisor(Wire(control), pipes, launcher).serve()
         code = 0
     except BaseException:
         import traceback
@@ -54,10 +55,10 @@ def serve(control: int, launcher: int) -> NoReturn:
 class Supervisor:
     """The state of a supervisor."""
 
-    def __init__(self, control: Wire, launcher: int) -> None:
-        """Take over the line to the launcher."""
+    def __init__(self, control: Wire, pipes: tuple[int, int], launcher: int) -> None:
+        """Take over the line to the launcher and the pipes of the slot."""
         self._control, self._launcher = control, launcher
-        self._us = claim.Watcher(proc.boot_id(), launcher, proc.start_time(os.getpid()))
+        self._us = claim.Watcher(proc.boot_id(), launcher, proc.start_time(os.getpid()), pipes)
         self._wake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._wished = False
         self._inbox: deque[bytes] = deque()
@@ -84,6 +85,10 @@ class Supervisor:
         """Remember that somebody wrote a wish; the wakeup descriptor wakes the watch."""
         self._wished = True
 
+    def _tell_began(self, attempt_id: str, pid: int, at_ms: int) -> None:
+        """Tell the launcher that a command runs."""
+        self._tell({"did": "began", "id": attempt_id, "pid": pid, "at": at_ms})
+
     def _tell(self, message: Message) -> None:
         """Tell the launcher, if there still is one."""
         self._control.send(words.encode(message))
@@ -91,8 +96,9 @@ class Supervisor:
     def _run(self, order: Message) -> None:
         """Start a command and watch it to its end."""
         folder = order["folder"]
+        tell = partial(self._tell_began, order["id"])
         try:
-            run, streams = claim.start(order, self._us)
+            run, streams = claim.start(order, self._us, tell)
         except claim.Taken:
             self._tell({"did": "taken", "id": order["id"]})
             return
@@ -102,7 +108,6 @@ class Supervisor:
             return
         finally:
             os.chdir("/")  # no worktree is kept busy by us
-        self._tell({"did": "began", "id": run.id, "pid": run.pid, "at": run.started_at})
         family = Children(run.pid)
         logs = [stream.log for stream in streams]
         self._watch(Attempt(run, family, streams, logs, Clocks(run)), folder)
@@ -115,24 +120,27 @@ class Supervisor:
             message = "the machine was restarted" if found else "its claim cannot be read"
             self._conclude(order["id"], folder, Outcome("lost", cause="reboot" if found else "", message=message))
             return
-        run = self._take_over(found, order, folder)
-        logs = [Log.resume(os.path.join(folder, name), run.head_bytes, run.tail_bytes) for name in words.STREAMS]
-        streams = [stream for index, log in enumerate(logs) if (stream := _reopened(run, index, log))]
+        found = found._replace(pid=found.pid or int(order["pid"]))
+        logs = [Log.resume(os.path.join(folder, name), found.head_bytes, found.tail_bytes) for name in words.STREAMS]
+        streams = [stream for index, log in enumerate(logs) if (stream := self._reopened(found, index, log))]
+        run = self._take_over(found, folder)
         family = Foundlings(run, self._launcher, bool(order["mine"]))
         if order["status"] is not None:
             family.told(order["status"], order["usage"])
         heard = time.monotonic() if any(log.total for log in logs) or not run.first_byte_ms else None
         attempt = Attempt(run, family, streams, logs, Clocks(run, heard))
-        self._tell({"did": "began", "id": run.id, "pid": run.pid, "at": run.started_at})
+        self._tell_began(run.id, run.pid, run.started_at)
         self._watch(attempt, folder)
         family.close()
+        for stream in streams:
+            if stream.reader not in self._us.pipes:
+                os.close(stream.reader)
 
-    def _take_over(self, found: Run, order: Message, folder: str) -> Run:
+    def _take_over(self, found: Run, folder: str) -> Run:
         """Write down that we watch it now."""
-        pid = found.pid or int(order["pid"])
-        start = found.pid_start or proc.start_time(pid)
+        start = found.pid_start or proc.start_time(found.pid)
         run = found._replace(
-            launcher=self._launcher, supervisor=os.getpid(), supervisor_start=self._us.start, pid=pid, pid_start=start
+            launcher=self._launcher, supervisor=os.getpid(), supervisor_start=self._us.start, pid_start=start
         )
         with suppress(OSError):
             words.replace_file(os.path.join(folder, words.RUN), words.encode(run._asdict()))
@@ -160,7 +168,8 @@ class Supervisor:
                 mentioned = True
             for descriptor, _ in poll.poll(attempt.timeout_ms()):
                 self._attend(attempt, descriptor, poll, folder)
-        self._conclude(attempt.run.id, folder, attempt.close())
+        outcome = attempt.close()
+        self._conclude(attempt.run.id, folder, outcome, attempt.soiled)
 
     def _attend(self, attempt: Attempt, descriptor: int, poll: select.poll, folder: str) -> None:
         """See to one descriptor that has something."""
@@ -199,12 +208,13 @@ class Supervisor:
         with suppress(OSError), open(os.path.join(folder, words.KILL), errors="replace") as wish:
             attempt.end("killed", wish.read(1000).strip())
 
-    def _conclude(self, attempt_id: str, folder: str, outcome: Outcome) -> None:
+    def _conclude(self, attempt_id: str, folder: str, outcome: Outcome, soiled: bool = False) -> None:
         """Write down how an attempt ended, as soon as the disk allows, and tell the launcher.
 
-        What never ran has no folder to write to; the word about it has to do.
+        What never ran has no folder to write to; the word about it has to do. A supervisor whose pipes somebody still
+        holds is not used again.
         """
-        message: Message = {"did": "done", "id": attempt_id}
+        message: Message = {"did": "done", "id": attempt_id, "soiled": soiled}
         if not folder or not self._written(folder, outcome):
             message["outcome"] = outcome._asdict()
         self._tell(message)
@@ -223,14 +233,15 @@ class Supervisor:
             else:
                 return True
 
-
-def _reopened(run: Run, index: int, log: Log) -> Stream | None:
-    """Open the pipe of a command that is not ours, None if nobody holds it any more."""
-    for path in traces.pipe_ends(run, index):
-        with suppress(OSError):
-            reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                return Stream(reader, os.open(path, os.O_RDWR | os.O_CLOEXEC), log)
-            except OSError:
-                os.close(reader)
-    return None
+    def _reopened(self, run: Run, index: int, log: Log) -> Stream | None:
+        """Open the pipe of a command that is not ours: that of our slot, or one that somebody holds, or none."""
+        if inode(self._us.pipes[index]) == run.pipes[index]:
+            return Stream(self._us.pipes[index], log)
+        for path in traces.pipe_ends(run, index):
+            with suppress(OSError):
+                reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                try:
+                    return Stream(reader, log)
+                except OSError:
+                    os.close(reader)
+        return None

@@ -164,7 +164,7 @@ class Attempts:
         return sweep(workspace, {live.lease for live in self._live.values()})
 
     def close(self, drain_secs: float = 0) -> list[Began | Ended]:
-        """Wait at most so long for what lives, then leave it running; return what has happened meanwhile."""
+        """Wait at most so long for what lives, then leave it running; return what happened meanwhile. Once is enough."""
         events: list[Began | Ended] = []
         deadline = time.monotonic() + drain_secs
         while self._live and (left := deadline - time.monotonic()) > 0:
@@ -174,7 +174,9 @@ class Attempts:
             self._let_go(live)
         self._live.clear()
         self._unsettled.clear()
-        os.close(self._bell)
+        if self._bell >= 0:
+            os.close(self._bell)
+            self._bell = -1
         self._epoll.close()
         return events
 

@@ -161,9 +161,7 @@ class Door:
         return said
 
 
-def call(
-    folder: Path, command: list[str], environment: Mapping[str, str], stdin: bytes = b"", kept: Kept = ()
-) -> Said:
+def call(folder: Path, command: list[str], environment: Mapping[str, str], stdin: bytes = b"", kept: Kept = ()) -> Said:
     """Run git once in a folder, apart from our terminal, without what a hook or a caller left in the environment."""
     if not folder.is_dir():  # GitPython would go on wherever we happen to stand
         raise WorldError(f"the folder {folder} is gone", hint="it is made anew at the next attempt")

@@ -92,9 +92,7 @@ def _settle(at: Opened) -> None:
     copy_over(admin / PRIVATE_INDEX, admin / "index")
 
 
-def write_tree(
-    at: Opened, commit: str, *, all_paths: bool = False, fits: bool = False
-) -> tuple[str, list[Problem]]:
+def write_tree(at: Opened, commit: str, *, all_paths: bool = False, fits: bool = False) -> tuple[str, list[Problem]]:
     """Write the files of a worktree as a tree, without what is refused; no tree where it would be that of the commit.
 
     Our own index knows which files have not changed; `fits` says that it belongs to this very commit.

@@ -175,5 +175,3 @@ def _checkout_problems(ground: Ground, candidate: HomeCandidate, checkout: Check
 def _moved(candidate: HomeCandidate) -> Problem:
     """Say that the base branch has moved since the candidate was built."""
     return Problem(f"{candidate.branch} has moved meanwhile", hint="run it again: what lands is judged anew")
-
-

@@ -182,5 +182,3 @@ def _drop_refs(ground: Ground, name: str, derived: bool) -> None:
 def is_safe(ground: Ground, commit: str) -> str:
     """Return the ref that keeps a loop's commits without its own branch, nothing if there is none."""
     return contained_in(ground.door, commit, [LANDED, PLANS])
-
-

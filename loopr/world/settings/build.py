@@ -116,6 +116,9 @@ def _policy(values: Values, names: list[str]) -> Policy:
         loops_per_plan=values["limits"]["loops_per_plan"],
         max_load=None if scheduler["max_load"] is None else exact(scheduler["max_load"]),
         min_free_bytes=scaled(values["worktrees"]["min_free_gb"], GIB),
+        artifacts_dir=values["artifacts"]["dir"],
+        worktrees_dir=values["worktrees"]["dir"],
+        branch_prefix=values["git"]["branch_prefix"],
     )
 
 

@@ -102,7 +102,9 @@ def allowed(key: Key) -> str:
         return "true or false"
     noun = "a whole number" if key.kind == "whole" else "a number"
     if key.above is not None:
-        return f"{noun} above {plain_number(key.above)}" + (f" and at most {plain_number(key.most)}" if key.most is not None else "")
+        return f"{noun} above {plain_number(key.above)}" + (
+            f" and at most {plain_number(key.most)}" if key.most is not None else ""
+        )
     if key.most is not None and key.least is not None:
         return f"{noun} from {plain_number(key.least)} to {plain_number(key.most)}"
     return f"{noun} of at least {plain_number(key.least)}" if key.least is not None else noun
