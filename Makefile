@@ -55,7 +55,7 @@ bench: setup ## measure, and write what was measured to docs/benchmarks.md
 	$(PY) tests/bench/run.py $(ARGS)
 
 soak: setup ## run the simulation over SEEDS seeds, and the tests that take minutes
-	$(PY) -m pytest tests/sim -m 'soak or not soak' --seeds=$(SEEDS) --hypothesis-profile=soak --timeout=3600 $(ARGS)
+	$(PY) -m pytest tests/sim tests/world -m 'soak or not soak' --seeds=$(SEEDS) --hypothesis-profile=soak --timeout=3600 $(ARGS)
 
 docs: setup ## write the generated pages of docs/ anew
 	$(PY) docs/generate.py

@@ -201,7 +201,9 @@ class Loop(NamedTuple):
     @property
     def name(self) -> str:
         """The name of this generation: branch, worktree folder and run folder are called so."""
-        return f"{self.id.replace('/', '.')}.g{self.generation}"
+        from loopr.core.naming import generation_name  # a hash is slow to import, and few verbs name a generation
+
+        return generation_name(self.id, self.generation)
 
     @property
     def occupying(self) -> bool:

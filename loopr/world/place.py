@@ -134,7 +134,7 @@ def remember_place(place: Place) -> None:
     text = os.fsencode(os.path.relpath(place.root, place.state))
     if file.exists() and file.read_bytes() == text:
         return
-    fresh = file.with_suffix(".new")
+    fresh = file.with_name(f"{_STATE_ROOT}.{os.getpid()}.new")  # others may be writing the same at this moment
     fresh.write_bytes(text)
     fresh.replace(file)
 

@@ -125,6 +125,8 @@ class Yard:
         for pid, _ in left:
             os.kill(pid, signal.SIGKILL)
         assert not left
+        log = self.state / "launcher.log"
+        assert not log.exists() or not log.read_text()
         wait_gone(launcher)
 
     def launcher(self) -> int:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loopr.world.launcher.log import Log
 
+pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
+
 SIZES = st.integers(0, 40)
 CHUNKS = st.lists(st.binary(min_size=1, max_size=60), max_size=12)
+
+
+def feed(log: Log, output: bytes) -> None:
+    """Have a log take output from a pipe."""
+    reader, writer = os.pipe2(os.O_NONBLOCK)
+    os.write(writer, output)
+    os.close(writer)
+    while log.take(reader):
+        pass
+    os.close(reader)
 
 
 def expected(output: bytes, head: int, tail: int) -> bytes:
@@ -33,7 +47,7 @@ def test_head_and_tail_are_kept(chunks: list[bytes], head: int, tail: int, taken
             if number == taken_over and tail:  # without a tail, what was dropped is known to nobody
                 log._close()
                 log = Log.resume(str(path), head, tail)
-            log.write(chunk)
+            feed(log, chunk)
             size = sum(each.stat().st_size for each in Path(folder).iterdir())
             assert size <= head + 2 * tail
         log.finish()
@@ -48,7 +62,7 @@ def test_a_log_that_was_being_put_in_order_is_put_in_order_again(tmp_path: Path)
     """Whoever takes over from one that was killed while it joined head and tail ends with the same log."""
     path = tmp_path / "stdout.log"
     log = Log(str(path), 4, 4)
-    log.write(b"headmiddletail")
+    feed(log, b"headmiddletail")
     log._close()
     with path.open("ab") as half:
         half.write(b"\n[loopr: 6 bytes we")
@@ -59,7 +73,7 @@ def test_a_log_that_was_being_put_in_order_is_put_in_order_again(tmp_path: Path)
 def test_a_disk_that_refuses_stops_nothing(tmp_path: Path) -> None:
     """What cannot be written is counted and mentioned, and the output goes on being taken."""
     log = Log(str(tmp_path / "missing" / "stdout.log"), 4, 4)
-    log.write(b"more than there is room for")
+    feed(log, b"more than there is room for")
     log.finish()
     assert log.total == 27
     assert "No such file" in log.trouble

@@ -14,6 +14,8 @@ from loopr.errors import WorldError
 from loopr.world.processes import Attempts, Began, Ended
 from tests.world.attempting import PATIENCE_SECS, Yard, alive, wait_gone
 
+pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
+
 
 @pytest.fixture
 def yard(tmp_path: Path) -> Iterator[Yard]:

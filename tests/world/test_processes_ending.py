@@ -11,6 +11,8 @@ import pytest
 from loopr.world.launcher import proc
 from tests.world.attempting import QUICK_MS, Yard, alive
 
+pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
+
 FOR_EVER = "while :; do sleep 1000; done"
 
 

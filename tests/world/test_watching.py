@@ -108,7 +108,7 @@ def test_the_first_hint_is_the_whole_tree(specs: Path) -> None:
 def test_a_rename_is_heard_as_a_whole_file(watch: Watch, specs: Path) -> None:
     """A file that arrives by rename is named as whole; its draft is no hint at all."""
     put(specs / "plan.md")
-    assert wait(watch) == {specs / "plan.md"}
+    assert until(watch, specs / "plan.md") == {specs / "plan.md"}
     assert watch.whole == {specs / "plan.md"}
 
 
@@ -284,13 +284,26 @@ def test_a_run_folder_is_heard_while_it_is_wanted(either: Watch, tmp_path: Path)
     assert wait(either) == {run, other}
     (run / "deep").mkdir()
     until(either, run / "deep")
-    (run / "deep" / "x.json").write_text("x")
+    (run / "deep" / "x.md").write_text("x")
     put(run / "outcome.json")
-    assert run / "deep" / "x.json" not in until(either, run / "outcome.json")
+    assert run / "deep" / "x.md" not in until(either, run / "outcome.json")
     either.remove_run_folder(run)
     put(run / "again.json")
     put(other / "outcome.json")
     assert run / "again.json" not in until(either, other / "outcome.json")
+
+
+def test_a_run_folder_that_is_replaced_is_heard(watch: Watch, tmp_path: Path) -> None:
+    """A run's folder that is deleted is a hint, and when it was made again in time it is heard again."""
+    run = tmp_path / "run"
+    run.mkdir()
+    watch.add_run_folder(run)
+    assert wait(watch) == {run}
+    run.rmdir()
+    run.mkdir()
+    until(watch, run)
+    put(run / "outcome.json")
+    until(watch, run / "outcome.json")
 
 
 def test_a_run_folder_that_is_missing_is_a_hint(watch: Watch, tmp_path: Path) -> None:

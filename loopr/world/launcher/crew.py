@@ -18,7 +18,7 @@ import socket
 import time
 from collections.abc import Callable
 
-from loopr.world.launcher import proc, supervisor, traces, words
+from loopr.world.launcher import proc, supervisor, words
 from loopr.world.launcher.stream import make_pipe
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Message, Outcome, Run, Usage
@@ -36,7 +36,7 @@ End = tuple[int, Usage]
 class Job:
     """An attempt in the hands of the launcher."""
 
-    __slots__ = ("began", "ended", "folder", "id", "line", "pid", "slot", "tries")
+    __slots__ = ("began", "ended", "folder", "id", "line", "pid", "slot", "tries", "wish")
 
     def __init__(self, attempt_id: str, folder: str, line: bytes = b"") -> None:
         """Begin with the order as it was said; an attempt that is to be adopted has none."""
@@ -46,6 +46,7 @@ class Job:
         self.began = b""
         self.ended: End | None = None
         self.tries = 0
+        self.wish = b""  # that it ends: said again to whoever takes over
 
 
 class Slot:
@@ -82,7 +83,7 @@ class Crew:
         """Have an attempt watched that nobody watches any more; its pipes may be here."""
         self.jobs[job.id] = job
         run = words.read_run(job.folder)
-        pid = job.pid or (self._pid_of(run) if run else 0)
+        pid = job.pid or (run.pid if run else 0)
         job.pid = pid
         job.ended = job.ended or self._known_end(pid)
         status, usage = job.ended or (None, (0.0, 0.0, 0))
@@ -91,17 +92,19 @@ class Crew:
         order = {"do": "adopt", "id": job.id, "folder": job.folder, "pid": pid, "mine": mine}
         self._give(job, words.encode({**order, "status": status, "usage": usage}), pipes)
 
+    def kill(self, job: Job, line: bytes) -> None:
+        """Pass on the wish that an attempt ends."""
+        job.wish = line
+        if job.slot is not None:
+            job.slot.wire.send(line)
+
     def hear(self, slot: Slot) -> None:
         """Hear what a supervisor says."""
         for line in slot.wire.lines():
             if slot.job is not None:
                 self._note(slot, slot.job, line)
         if slot.wire.closed:  # what becomes of its attempt is decided when it has been reaped
-            self._poll.unregister(slot.wire.fd)
-            del self.slots[slot.wire.fd]
-            slot.wire.close()
-            if slot in self._idle:
-                self._idle.remove(slot)
+            self._let_go(slot)
 
     def reap(self) -> None:
         """Take note of dead supervisors, and of the strangers that dead supervisors left to us."""
@@ -133,7 +136,7 @@ class Crew:
         if said["id"] != job.id:
             return
         if said["did"] == "began":
-            job.pid, job.began = said["pid"], line + b"\n"
+            job.pid, job.began, job.line = said["pid"], line + b"\n", b""
         elif said["did"] == "ended":
             job.ended = (said["status"], said["usage"])
             return
@@ -157,10 +160,12 @@ class Crew:
             self._let_go(slot)
 
     def _let_go(self, slot: Slot) -> None:
-        """Let a supervisor end by itself."""
-        self._poll.unregister(slot.wire.fd)
-        del self.slots[slot.wire.fd]
-        slot.wire.close()
+        """Have no more to do with a supervisor, which then ends by itself; once is enough."""
+        if self.slots.pop(slot.wire.fd, None):
+            self._poll.unregister(slot.wire.fd)
+            slot.wire.close()
+        if slot in self._idle:
+            self._idle.remove(slot)
 
     def _give(self, job: Job, order: bytes, pipes: Pipes | None = None) -> None:
         """Hand an order to a supervisor that is idle, or to a new one, as which only one has pipes from before."""
@@ -170,7 +175,7 @@ class Crew:
             self._give_up(job, error)
             return
         slot.job, job.slot = job, slot
-        slot.wire.send(order)
+        slot.wire.send(order + job.wish)
         if slot.wire.clogged:
             self._poll.modify(slot.wire.fd, select.POLLIN | select.POLLOUT)
 
@@ -205,10 +210,7 @@ class Crew:
         """Find out what a dead supervisor did last, and see that its attempt goes on."""
         if not slot.wire.closed:
             self.hear(slot)  # its last words
-        if not slot.wire.closed:
-            self._let_go(slot)
-            if slot in self._idle:
-                self._idle.remove(slot)
+        self._let_go(slot)
         job = slot.job
         if job is None:
             _close(*slot.pipes)
@@ -254,10 +256,6 @@ class Crew:
         """Return how a process ended that nobody watched at that moment, if that was not long ago: pids come again."""
         at, end = self._strangers.pop(pid, (0.0, None))
         return end if time.monotonic() - at < STRANGER_SECS else None
-
-    def _pid_of(self, run: Run) -> int:
-        """Return the command of a claim."""
-        return run.pid or traces.command_of(run, self._pid)
 
 
 def _is_watched(run: Run | None) -> bool:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import os
 import select
+import time
 
 from loopr.world.launcher import proc, traces
 from loopr.world.launcher.words import Run, Usage
 
 RESCAN_MS = 30
+BIRTH_SECS = 1.0
 
 
 class Children:
@@ -75,6 +77,8 @@ class Foundlings:
         self.status: int | None = None
         self.usage: Usage = (0.0, 0.0, 0)
         self._run, self._launcher, self._expects_word = run, launcher, expects_word
+        self._empty_scans = 0
+        self._born_by = time.monotonic() + (0 if run.pid else BIRTH_SECS)
 
     @property
     def command_ended(self) -> bool:
@@ -90,8 +94,12 @@ class Foundlings:
                 self.close()
 
     def is_empty(self) -> bool:
-        """Tell whether no process has a trace of the attempt."""
-        return not self.living()
+        """Tell whether no process has a trace of the attempt, in two looks: one that just forks or execs has none.
+
+        A supervisor that died while it spawned has told nobody whom: that one may still be on its way.
+        """
+        self._empty_scans = 0 if self.living() else self._empty_scans + 1
+        return self._empty_scans > 1 and time.monotonic() > self._born_by
 
     def living(self) -> dict[int, proc.Stat]:
         """Return the processes with a trace of the attempt."""

@@ -9,12 +9,16 @@ Knows files. Must never know where the bytes come from; never raises, since outp
 """
 
 # what is forked for every slot does without pathlib
-# ruff: noqa: PTH108, PTH116, PTH123, PTH208
+# ruff: noqa: PTH108, PTH110, PTH116, PTH123, PTH208
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
+import termios
 
+CHUNK = 1 << 16
 COPY_BYTES = 1 << 20
 
 
@@ -42,7 +46,7 @@ class Log:
         """Go on with a log where another process left it."""
         log = cls(path, head, tail)
         try:
-            written = os.stat(path).st_size
+            written = os.stat(path).st_size if os.path.exists(path) else 0
             log._segments = segments(path)
         except OSError:
             return log
@@ -54,20 +58,26 @@ class Log:
             log.total, log._room = min(written, head), max(0, head - written)
         return log
 
-    def write(self, chunk: bytes) -> None:
-        """Keep a piece of output, or as much of it as belongs to head and tail."""
-        rest = memoryview(chunk)
-        while rest:
-            if self._room <= 0:
-                if not self._tail:
-                    self.total += len(rest)
-                    return
-                self._next_segment()
-            part = rest[: self._room]
-            self._put(part)
-            self.total += len(part)
-            self._room -= len(part)
-            rest = rest[len(part) :]
+    def take(self, pipe: int) -> int:
+        """Move one piece of output from a pipe, or as much of it as belongs to head and tail; return its size.
+
+        The kernel moves it in one step: whoever is killed here leaves it in the one or in the other.
+        """
+        if self._descriptor < 0 and not _waiting(pipe):
+            return 0
+        if self._room <= 0:
+            if not self._tail:
+                return self._count(len(_read(pipe, CHUNK)))
+            self._next_segment()
+        size = min(self._room, CHUNK)
+        try:
+            moved = os.splice(pipe, self._file(), size)
+        except BlockingIOError:
+            return 0
+        except OSError:  # a full disk, or a file system that cannot do this
+            moved = self._copy(pipe, size)
+        self._room -= moved
+        return self._count(moved)
 
     def finish(self) -> None:
         """Put the tail behind the head, and close the log."""
@@ -80,16 +90,29 @@ class Log:
         except OSError as error:
             self.trouble = error.strerror or str(error)
 
-    def _put(self, part: memoryview) -> None:
-        """Write to the file of the moment; what does not fit on the disk is dropped, and that is remembered."""
+    def _count(self, moved: int) -> int:
+        """Count what was taken."""
+        self.total += moved
+        return moved
+
+    def _file(self) -> int:
+        """Return the file of the moment, opened where it ends."""
+        if self._descriptor < 0:
+            path = f"{self._path}.{self._segments[-1]}" if self._segments else self._path
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+        return self._descriptor
+
+    def _copy(self, pipe: int, size: int) -> int:
+        """Take a piece through our own hands; what does not fit on the disk is dropped, and that is remembered."""
+        part = memoryview(_read(pipe, size))
+        moved = len(part)
         try:
-            if self._descriptor < 0:
-                path = f"{self._path}.{self._segments[-1]}" if self._segments else self._path
-                self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
             while part:
-                part = part[os.write(self._descriptor, part) :]
+                part = part[os.write(self._file(), part) :]
         except OSError as error:
             self.trouble = error.strerror or str(error)
+        return moved
 
     def _next_segment(self) -> None:
         """Go on in a new segment, and drop the one before the last."""
@@ -109,7 +132,7 @@ class Log:
     def _join(self) -> None:
         """Cut the tail from the segments; the head is cut back first, in case someone was killed in the middle."""
         begin = max(self._segments[0], self.total - self._tail)
-        if os.stat(self._path).st_size > self._head:
+        if os.path.exists(self._path) and os.stat(self._path).st_size > self._head:
             os.truncate(self._path, self._head)
         if begin > self._head:
             self._mark(begin - self._head)
@@ -132,3 +155,16 @@ class Log:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def _waiting(pipe: int) -> int:
+    """Return how many bytes wait in a pipe."""
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))[0])
+
+
+def _read(pipe: int, size: int) -> bytes:
+    """Read what is there, without waiting."""
+    try:
+        return os.read(pipe, size)
+    except BlockingIOError:
+        return b""

@@ -134,10 +134,10 @@ class Reception:
     def _kill(self, wire: Wire, message: Message, line: bytes) -> None:
         """Pass on the wish that an attempt ends."""
         job = self._crew.jobs.get(message["id"])
-        if job is None or job.slot is None:
+        if job is None:
             self._answer(wire, words.encode({"did": "unknown", "id": message["id"]}))
         else:
-            job.slot.wire.send(line + b"\n")
+            self._crew.kill(job, line + b"\n")
 
     def _retire(self, *_: object) -> None:
         """Take nothing new, and end after the last attempt."""

@@ -14,8 +14,6 @@ import os
 
 from loopr.world.launcher.log import Log
 
-CHUNK = 1 << 16
-
 
 def make_pipe() -> int:
     """Make a pipe and return its reading end, which never blocks; it lives as long as that is open."""
@@ -40,12 +38,7 @@ class Stream:
 
     def pump(self) -> int:
         """Move what is there, at most one piece of it; return how much it was."""
-        try:
-            chunk = os.read(self.reader, CHUNK)
-        except BlockingIOError:
-            return 0
-        self.log.write(chunk)
-        return len(chunk)
+        return self.log.take(self.reader)
 
     def drain(self) -> None:
         """Move all that is there now; a stray that goes on writing does not hold us up."""
@@ -62,6 +55,6 @@ class Stream:
         os.close(self.writer)
         self.drain()
         try:
-            return not os.read(self.reader, CHUNK)  # end of file
+            return not os.read(self.reader, 1)  # end of file
         except BlockingIOError:
             return False

@@ -16,6 +16,7 @@ from collections.abc import Container, Iterator, Mapping
 from loopr.world.launcher import proc
 from loopr.world.launcher.words import LEASE_MARK, WORKSPACE_MARK, Run
 
+PROGRAM = b"loopr.world.launcher.__main__"
 LOGIN = frozenset(
     b"DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_SESSION_ID XDG_RUNTIME_DIR SSH_CONNECTION SSH_TTY "
     b"TERM_PROGRAM INVOCATION_ID JOURNAL_STREAM LOGNAME".split()
@@ -24,27 +25,27 @@ LOGIN = frozenset(
 
 def kin_of(run: Run, launcher: int) -> dict[int, proc.Stat]:
     """Return the living processes of an attempt; whatever the launcher has for a child and is no supervisor is one."""
-    us = _own_kind(launcher)
-    since = run.pid_start
-    seen_now = (proc.stat(pid) for pid in proc.pids() if pid not in us)
-    living = [seen for seen in seen_now if seen and seen.lives and seen.start >= since]
+    ours = _state_of(proc.read("/proc/self/cmdline"))
+    seen_now = map(proc.stat, proc.pids())
+    living = [seen for seen in seen_now if seen and seen.lives and seen.start >= run.pid_start]
     reapers = {1, seen.parent if (seen := proc.stat(launcher)) else 1}
-    found = {seen.pid: seen for seen in living if _is_certain(run, seen, launcher) or _is_likely(run, seen, reapers)}
-    below = proc.descendants(*found)
-    return found | {pid: seen for pid, seen in below.items() if pid not in us}
+    found: dict[int, proc.Stat] = {}
+    for seen in living:
+        command_line = proc.read(f"/proc/{seen.pid}/cmdline")  # empty while it becomes another program: look again
+        if not command_line or (ours and _state_of(command_line) == ours):
+            continue
+        if _is_certain(run, seen, launcher) or _is_likely(run, seen, reapers):
+            found[seen.pid] = seen
+    return found | proc.descendants(*found)
 
 
-def command_of(run: Run, launcher: int) -> int:
-    """Return the command of an attempt whose supervisor died before it wrote the pid down, 0 if it cannot be told."""
-    leaders = [seen for seen in kin_of(run, launcher).values() if seen.session == seen.pid]
-    return min(leaders, key=lambda seen: seen.start).pid if leaders else 0
+def _state_of(command_line: bytes) -> bytes:
+    """Return the state folder of a launcher or a supervisor, which share one command line by being forks; else nothing.
 
-
-def _own_kind(launcher: int) -> set[int]:
-    """Return ourselves, the launcher and its supervisors, all of which share one command line by being forks."""
-    ours = proc.read("/proc/self/cmdline")
-    supervisors = {pid for pid in proc.children(launcher) if proc.read(f"/proc/{pid}/cmdline") == ours}
-    return {os.getpid(), launcher} | supervisors
+    They are never kin: not those of this launcher, nor those of one before it that have an attempt in hand.
+    """
+    parts = command_line.split(b"\0")
+    return parts[-3] if len(parts) > 3 and PROGRAM in command_line else b""
 
 
 def marked(workspace: str) -> dict[proc.Stat, str]:

@@ -36,7 +36,11 @@ Usage = tuple[float, float, int]  # seconds of user and system time, largest res
 
 
 class AttemptSpec(NamedTuple):
-    """One command to run once; the folder exists and belongs to this attempt alone. A clock of 0 is off."""
+    """One command to run once; the folder exists and belongs to this attempt alone. A clock of 0 is off.
+
+    Paths are absolute. The environment is the whole one; `LOOPR_WORKSPACE` and `LOOPR_LEASE` in it are what strays are
+    known by.
+    """
 
     id: str
     folder: Path

@@ -16,35 +16,19 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Self
 
-from loopr.errors import Impossible
+from loopr.errors import Impossible, WorldError
 from loopr.world.launcher import proc, words
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import AttemptSpec, Message, Outcome, Run
 from loopr.world.processes.link import Link
+from loopr.world.processes.news import Began, Ended, State
 from loopr.world.processes.progress import last_lines
 from loopr.world.processes.strays import sweep
 
 LINGER_SECS = 5.0
 TRIES = 5
-
-State = Literal["ended", "alive", "vanished", "unclaimed"]
-
-
-class Began(NamedTuple):
-    """The command runs."""
-
-    id: str
-    pid: int
-    at_ms: int
-
-
-class Ended(NamedTuple):
-    """Nothing of the attempt is left."""
-
-    id: str
-    outcome: Outcome
 
 
 class _Live:
@@ -86,13 +70,17 @@ class Attempts:
 
     @property
     def live(self) -> frozenset[str]:
-        """The attempts whose end has not been reported."""
-        return frozenset(self._live)
+        """The attempts whose end `poll` has not reported."""
+        return frozenset(self._live) | {event.id for event in self._events}
 
     @property
     def launcher(self) -> int:
         """The pid of the launcher that we speak to, 0 where there is none."""
         return self._link.pid if self._link else 0
+
+    def _is_live(self, attempt_id: str) -> bool:
+        """Tell whether the end of an attempt is still to be reported."""
+        return attempt_id in self._live or any(event.id == attempt_id for event in self._events)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when `poll` has something to do."""
@@ -100,7 +88,7 @@ class Attempts:
 
     def submit(self, spec: AttemptSpec) -> None:
         """Have a command run once; `WorldError` if there is no launcher to be had, and then nothing was submitted."""
-        if spec.id not in self._live:
+        if not self._is_live(spec.id):
             self._ensure_link()
             live = _Live(spec.id, str(spec.folder), spec)
             self._live[spec.id] = live
@@ -129,9 +117,9 @@ class Attempts:
             self._connect(Link.find(self._state))
         states: dict[str, State] = {}
         for attempt_id, folder in folders.items():
-            if attempt_id not in self._live:
+            if not self._is_live(attempt_id):
                 live = self._live[attempt_id] = _Live(attempt_id, str(folder), None)
-                states[attempt_id] = self._reconsider(live)
+                states[attempt_id] = self._first_look(live)
             else:
                 states[attempt_id] = "alive"
         self._ring()
@@ -164,10 +152,10 @@ class Attempts:
         return sweep(workspace, {live.lease for live in self._live.values()})
 
     def close(self, drain_secs: float = 0) -> list[Began | Ended]:
-        """Wait at most so long for what lives, then leave it running; return what happened meanwhile. Once is enough."""
+        """Wait at most so long for what lives, then leave it running, and return what happened. Once is enough."""
         events: list[Began | Ended] = []
         deadline = time.monotonic() + drain_secs
-        while self._live and (left := deadline - time.monotonic()) > 0:
+        while self.live and (left := deadline - time.monotonic()) > 0:
             events += self.poll(left)
         self._disconnect()
         for live in self._live.values():
@@ -256,32 +244,45 @@ class Attempts:
             self._reconsider(live)
             self._unsettled.pop(live.id, None)
 
+    def _first_look(self, live: _Live) -> State:
+        """Find out what became of an attempt of an earlier engine; where no launcher is to be had, `poll` goes on."""
+        try:
+            return self._reconsider(live)
+        except WorldError:
+            self._unsettle(live)
+            return "alive"
+
     def _reconsider(self, live: _Live) -> State:
         """Find out what became of an attempt, and see that its end will be heard of."""
         outcome = words.read_outcome(live.folder)
         if outcome is not None:
             self._end(live, outcome)
             return "ended"
-        if self._link is not None and live.id in self._link.live and live.spec is None:
-            return self._await_launcher(live)
         run = words.read_run(live.folder)
+        if run is not None:
+            self._note_claim(live, run)
+        if self._link is not None and live.id in self._link.live:
+            self._repeat_wish(live)
+            return "alive"
         if run is None and not os.path.lexists(os.path.join(live.folder, words.RUN)):  # noqa: PTH118
             return self._start_over(live)
-        live.began, live.spec = True, None
-        if run is not None:
-            live.lease = run.lease
-            if self._watch_supervisor(live, run):
-                return "alive"
+        if run is not None and self._watch_supervisor(live, run):
+            return "alive"
         self._say({"do": "adopt", "id": live.id, "folder": live.folder})
-        if live.wish is not None:
-            self._say({"do": "kill", "id": live.id, "reason": live.wish})
+        self._repeat_wish(live)
         return "alive" if run and run.boot_id == self._boot_id and _lives(run.pid, run.pid_start) else "vanished"
 
-    def _await_launcher(self, live: _Live) -> State:
-        """Leave an attempt to the launcher that has it in hand."""
-        run = words.read_run(live.folder)
-        live.lease = run.lease if run else live.lease
-        return "alive"
+    def _note_claim(self, live: _Live, run: Run) -> None:
+        """Take note of what a claim says; the word of the launcher may have been lost."""
+        live.lease, live.spec = run.lease, None
+        if run.pid and not live.began:
+            live.began = True
+            self._events.append(Began(live.id, run.pid, run.started_at))
+
+    def _repeat_wish(self, live: _Live) -> None:
+        """Say again to the launcher that an attempt is to end."""
+        if live.wish is not None:
+            self._say({"do": "kill", "id": live.id, "reason": live.wish})
 
     def _start_over(self, live: _Live) -> State:
         """Order an attempt again that nobody has claimed, unless it is not wanted any more."""

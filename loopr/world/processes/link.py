@@ -21,6 +21,7 @@ from loopr.world.launcher.wire import Wire
 
 HELLO_SECS = 5.0  # one that does not answer is stuck, and another takes its place
 READY_SECS = 30.0
+STARTS = 3  # somebody may kill one before it speaks
 LOG = "launcher.log"
 LOG_BYTES = 1 << 20
 BOOT = (
@@ -56,11 +57,10 @@ class Link:
     def make(cls, state: Path, linger_secs: float) -> Link:
         """Start a launcher and connect to it; takes the place of one that does not answer."""
         with _log(state) as log:
-            _start(state, linger_secs, log)
-        link = cls.find(state)
-        if link is None:
-            raise WorldError("the launcher started but does not answer", hint=f"see {state / LOG}")
-        return link
+            for _ in range(STARTS):
+                if _start(state, linger_secs, log) and (link := cls.find(state)) is not None:
+                    return link
+        raise WorldError("the launcher does not start", hint=f"see {state / LOG}")
 
 
 def _connected(state: Path) -> socket.socket | None:
@@ -108,8 +108,8 @@ def _log(state: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _start(state: Path, linger_secs: float, log: int) -> None:
-    """Start a launcher and return once it listens."""
+def _start(state: Path, linger_secs: float, log: int) -> bool:
+    """Start a launcher; True once it listens, False if it ended before."""
     root = Path(loopr.__file__).parent.parent
     argv = [sys.executable, "-I", "-S", "-c", BOOT, str(root), str(state), str(linger_secs)]
     env = {name: os.environ[name] for name in KEPT if name in os.environ}
@@ -133,5 +133,4 @@ def _start(state: Path, linger_secs: float, log: int) -> None:
         os.close(ready)
         if says >= 0:
             os.close(says)
-    if said != b"ready\n":
-        raise WorldError("the launcher did not start", hint=f"see {state / LOG}")
+    return said == b"ready\n"

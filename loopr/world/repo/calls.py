@@ -142,7 +142,7 @@ class Door:
     def ask(self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None) -> Said:
         """Call git and return whatever it answers; what passes by itself is tried again for half a second or so."""
         named = {"GIT_DIR": str(self.git_dir), "GIT_COMMON_DIR": str(self.common), "GIT_WORK_TREE": str(self.work_tree)}
-        command = ["git", *(word for key, value in self.settings for word in ("-c", f"{key}={value}")), *arguments]
+        command = [*(word for key, value in self.settings for word in ("-c", f"{key}={value}")), *arguments]
         environment = named | dict(self.variables) | dict(variables or {})
         wait_secs = _FIRST_WAIT_SECS
         for _ in range(_TRIES - 1):
@@ -161,9 +161,13 @@ class Door:
         return said
 
 
-def call(folder: Path, command: list[str], environment: Mapping[str, str], stdin: bytes = b"", kept: Kept = ()) -> Said:
-    """Run git once in a folder, apart from our terminal, without what a hook or a caller left in the environment."""
-    if not folder.is_dir():  # GitPython would go on wherever we happen to stand
+def call(folder: Path, words: list[str], environment: Mapping[str, str], stdin: bytes = b"", kept: Kept = ()) -> Said:
+    """Run git once in a folder, apart from our terminal, without what a hook or a caller left in the environment.
+
+    The folder goes to git itself: GitPython would replace a $NAME in its path, and where that leads nowhere go on
+    wherever we happen to stand.
+    """
+    if not folder.is_dir():
         raise WorldError(f"the folder {folder} is gone", hint="it is made anew at the next attempt")
     inherited = [name for name in LOCAL_VARIABLES if name in os.environ and name not in environment]
     drop = ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
@@ -171,10 +175,10 @@ def call(folder: Path, command: list[str], environment: Mapping[str, str], stdin
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
-        return _execute(folder, [*drop, *command], calm | dict(environment), given, kept)
+        return _execute([*drop, "git", "-C", str(folder), *words], calm | dict(environment), given, kept)
 
 
-def _execute(folder: Path, command: list[str], environment: dict[str, str], given: IO[bytes], kept: Kept) -> Said:
+def _execute(command: list[str], environment: dict[str, str], given: IO[bytes], kept: Kept) -> Said:
     """Start git through GitPython, one object for each call: a shared one is not safe among threads."""
     try:
         from git.cmd import Git
@@ -182,7 +186,7 @@ def _execute(folder: Path, command: list[str], environment: dict[str, str], give
     except ImportError as error:
         raise _no_git() from error
     try:
-        said = Git(str(folder)).execute(
+        said = Git().execute(
             command,
             istream=cast(BinaryIO, given),
             env=environment,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
 from loopr.errors import Problem
 from loopr.world.repo.branches import head_of
@@ -114,11 +115,25 @@ def write_tree(at: Opened, commit: str, *, all_paths: bool = False, fits: bool =
     hidden = _hidden(at.door, own, [path for path, tag in tags.items() if tag == "R"])
     looked_at = [(path, tag == "?") for path, tag in tags.items() if path not in hidden]
     refused = problems_on_disk(at.place, looked_at, ground.max_file_bytes)
-    paths = b"".join(os.fsencode(path) + b"\0" for path, _ in looked_at if path not in refused)
-    if paths:
-        own.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=paths)
+    _stage(own, [path for path, _ in looked_at if path not in refused])
     same = own.ask("diff-index", "--cached", "--quiet", commit).code == 0
     return "" if same else own.run("write-tree").line, list(refused.values())
+
+
+def _stage(own: Door, paths: list[str]) -> None:
+    """Bring our own index up to what lies at these paths; where a folder took the place of a file, the file is gone."""
+    folders = [path for path in paths if _is_plain_folder(own.work_tree / path)]
+    gone = b"".join(f"0 {'0' * 40}\t".encode() + os.fsencode(path) + b"\0" for path in folders)
+    there = b"".join(os.fsencode(path) + b"\0" for path in paths if path not in set(folders))
+    if gone:
+        own.run("update-index", "-z", "--index-info", stdin=gone)
+    if there:
+        own.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=there)
+
+
+def _is_plain_folder(path: Path) -> bool:
+    """Say whether a path is a folder that git would look into."""
+    return path.is_dir() and not path.is_symlink() and not (path / ".git").exists()
 
 
 def _forced(at: Opened, commit: str) -> set[str]:

@@ -91,17 +91,12 @@ def open_ground(
     max_file_mb: int = 50,
 ) -> Ground:
     """Find the repository around a folder, the way that a command in it would, or say why git will not work there."""
-    said = call(root, ["git", "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"], {})
-    if said.code:
-        raise SettingsError(
-            f"git will not work in {root}: {said.err.strip()}", hint="mend what git names; `loopr doctor` looks again"
-        )
-    git_dir, common = (Path(line).resolve() for line in said.line.splitlines())
-    inside = call(root, ["git", "rev-parse", "--path-format=absolute", "--show-toplevel"], {})
-    top = Path(inside.line).resolve() if inside.code == 0 else None
+    git_dir, common = (_asked(root, word) for word in ("--git-dir", "--git-common-dir"))
+    inside = call(root, ["rev-parse", "--path-format=absolute", "--show-toplevel"], {})
+    top = _path(inside.out) if inside.code == 0 else None
     if (common / "reftable").exists():
         raise SettingsError("this repository keeps its refs as reftable", hint="loopr needs the files format for now")
-    listed = call(root, ["git", "worktree", "list", "--porcelain", "-z"], {}).out.split(b"\0\0")[0].split(b"\0")
+    listed = call(root, ["worktree", "list", "--porcelain", "-z"], {}).out.split(b"\0\0")[0].split(b"\0")
     main = None if b"bare" in listed else Path(os.fsdecode(listed[0].removeprefix(b"worktree "))).resolve()
     places = [OWN_FOLDER, *_within(top, worktrees), *_within(top, artifacts)]
     return Ground(
@@ -117,6 +112,20 @@ def open_ground(
         left_out=tuple(dict.fromkeys(places)),
         max_file_bytes=max_file_mb * 1024 * 1024,
     )
+
+
+def _asked(root: Path, word: str) -> Path:
+    """Ask git in a folder for one of its places."""
+    said = call(root, ["rev-parse", "--path-format=absolute", word], {})
+    if said.code:
+        told = f"git will not work in {root}: {said.err.strip()}"
+        raise SettingsError(told, hint="mend what git names; `loopr doctor` looks again")
+    return _path(said.out)
+
+
+def _path(out: bytes) -> Path:
+    """Read a path that git prints on a line; a path may hold line breaks of its own."""
+    return Path(os.fsdecode(out.removesuffix(b"\n"))).resolve()
 
 
 def _within(top: Path | None, folder: Path | None) -> list[str]:

@@ -35,7 +35,7 @@ def lay(at: Opened, laying: Laying) -> None:
     """Move the branch and the files of a worktree, whose lock the caller holds, and where all is committed."""
     refs = read_refs(at.door, at.branch, WORK + at.name)
     _mark(at.admin).write_text(json.dumps(laying._asdict()), encoding="utf-8")
-    if laying.tree or set(refs.values()) != {laying.commit}:  # else the files are there already
+    if not laying.judged or set(refs.values()) != {laying.commit}:  # for a judge the files may be there already
         _carry_out(at, laying)
     if not laying.judged:
         _mark(at.admin).unlink()

@@ -24,7 +24,9 @@ _IN_USE = "in use"
 def leftovers(ground: Ground, in_use: Set[str], occupied: Occupied = nobody) -> list[Leftover]:
     """List what is there; `in_use` are the names of loops that are not over and the ids of plans that are open."""
     trees = [*_worktrees(ground, in_use, occupied), *_folders(ground)]
-    return sorted([*trees, *_branches(ground, in_use), *_refs(ground, in_use)], key=lambda each: (each.kind, each.name))
+    going = {each.name for each in trees if each.may_go}
+    found = [*trees, *_branches(ground, in_use, going), *_refs(ground, in_use)]
+    return sorted(found, key=lambda each: (each.kind, each.name))
 
 
 def clear_away(ground: Ground, items: list[Leftover], in_use: Set[str], occupied: Occupied = nobody) -> list[Leftover]:
@@ -37,10 +39,12 @@ def clear_away(ground: Ground, items: list[Leftover], in_use: Set[str], occupied
             if each.kind == "worktree":
                 remove_worktree(ground, slots, slots[each.name], door)
                 save(ground, slots)
+        held = {each.branch for each in checkouts(ground)}
+        chosen = [each for each in chosen if each.place not in held]
         refs = [each.place for each in chosen if each.kind in ("branch", "ref")]
-        refs += [PLANS + each.name for each in chosen if each.kind == "branch"]
-        now = read_refs(door, *refs) if refs else {}
-        move_refs(door, [Move(ref, "", now[ref]) for ref in refs if ref in now], "loopr: gc")
+        refs += [mark + each.name for each in chosen if each.kind == "branch" for mark in (PLANS, WORK)]
+        now = read_refs(door, *refs)
+        move_refs(door, [Move(ref, "", commit) for ref, commit in now.items()], "loopr: gc")
     return chosen
 
 
@@ -122,9 +126,10 @@ def _folders(ground: Ground) -> Iterator[Leftover]:
                 yield Leftover("folder", path.name, str(path), False, "loopr does not know it")
 
 
-def _branches(ground: Ground, in_use: Set[str]) -> Iterator[Leftover]:
-    """Judge each branch below our prefix."""
-    held = {each.branch: each.folder for each in checkouts(ground)}
+def _branches(ground: Ground, in_use: Set[str], going: Set[str]) -> Iterator[Leftover]:
+    """Judge each branch below our prefix; a worktree that is going does not hold its own."""
+    holding = [each for each in checkouts(ground) if not (each.ours and each.git_dir.name in going)]
+    held = {each.branch: each.folder for each in holding}
     refs = read_refs(ground.door, f"{HEADS}{ground.prefix}", PLANS, WORK)
     for ref, commit in refs.items():
         name = ref.removeprefix(HEADS + ground.prefix)
@@ -172,8 +177,8 @@ def _refs(ground: Ground, in_use: Set[str]) -> Iterator[Leftover]:
     refs = read_refs(ground.door, *judges, HEADS + ground.prefix)
     for kind, judge in judges.items():
         for ref, commit in refs.items():
-            if not ref.startswith(kind) or (kind == PLANS and ground.branch(ref.removeprefix(PLANS)) in refs):
-                continue  # the mark of a plan goes with its branch
+            if not ref.startswith(kind) or (kind in (PLANS, WORK) and ground.branch(ref.removeprefix(kind)) in refs):
+                continue  # what marks a branch as ours goes with it
             name = ref.removeprefix(kind).partition("/")[0]
             may_go, why = (False, _IN_USE) if name in in_use else judge(ground, commit)
             yield Leftover("ref", ref.removeprefix("refs/loopr/"), ref, may_go, why)

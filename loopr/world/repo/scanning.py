@@ -68,7 +68,7 @@ def _on_disk(place: Path, path: str, is_new: bool, max_bytes: int) -> Problem | 
             return _large(path, facts.st_size, max_bytes)
         with file.open("rb") as opened:
             head = opened.read(_HEAD_BYTES)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return Problem(f"{path} cannot be read: {error.strerror}", path, "chmod it, delete it, or have git ignore it")

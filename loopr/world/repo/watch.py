@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,6 +19,7 @@ from loopr.world.repo.words import Change
 
 _OTHERS = (HEADS, "refs/tags/", "refs/notes/", "refs/replace/", "refs/stash")
 _LOG_LINES = 200
+_SWITCHED = re.compile(r"\tcheckout: moving from (\S+) to ")
 
 What = Literal["config", "hooks", "info", "stash", "replace", "ref"]
 
@@ -97,9 +99,12 @@ def _logged(ground: Ground) -> set[tuple[str, str]]:
     """Pair branches with the commits that people's checkouts have moved them to lately."""
     found = set()
     for each in checkouts(ground):
-        if each.ours or not each.branch:
+        if each.ours:
             continue
-        for line in read_line(each.git_dir / "logs" / "HEAD").splitlines()[-_LOG_LINES:]:
-            words = line.split(" ")
-            found.add((each.branch, words[1] if len(words) > 1 else ""))
+        branch = each.branch
+        for line in reversed(read_line(each.git_dir / "logs" / "HEAD").splitlines()[-_LOG_LINES:]):
+            found.add((branch, line.partition(" ")[2].partition(" ")[0]))
+            switched = _SWITCHED.search(line)
+            if switched:
+                branch = HEADS + switched.group(1)
     return found

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from watchdog.observers.inotify_c import InotifyEvent
 
 MAX_WAITING = 65_536  # events that nobody has asked for yet
+_UNTOLD = "this system, or this version of watchdog, does not say when file events are lost"
 
 # As the kernel has it. Not asked for: opening, reading, and each write to a file that is still open.
 _ATTRIB, _CLOSED, _MOVED_FROM, _MOVED_TO = 0x4, 0x8, 0x40, 0x80
@@ -124,11 +125,10 @@ class KernelEars:
     queue ran over or that a limit was reached, and need a thread for each folder.
     """
 
-    doubt = ""
-
     def __init__(self, mailbox: Mailbox) -> None:
-        from watchdog.observers.inotify_c import InotifyFD
+        from watchdog.observers.inotify_c import InotifyFD, WatchCallback
 
+        self.doubt = "" if hasattr(WatchCallback, "on_queue_overflow") else _UNTOLD  # it came with version 7.1
         self._mailbox = mailbox
         self._folders: dict[int, _Folder] = {}
         self._numbers: dict[Path, int] = {}
@@ -235,7 +235,7 @@ class KernelEars:
 class WatchdogEars:
     """Any other system, or another watchdog: its observer, asked for no more events than are needed."""
 
-    doubt = "this system, or this version of watchdog, does not say when file events are lost"
+    doubt = _UNTOLD
 
     def __init__(self, mailbox: Mailbox) -> None:
         from watchdog import events

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from loopr.world.repo import commits, landing, worktrees
+from loopr.world.repo import calls, commits, landing, worktrees
 from loopr.world.repo.branches import ensure_plan, start_point
 from loopr.world.repo.ground import Ground, open_ground
 from loopr.world.repo.protection import Protect
@@ -113,3 +116,25 @@ def digest(root: Path) -> str:
         if "refs/loopr/" not in line and "refs/heads/loopr/" not in line:
             total.update(line.encode())
     return total.hexdigest()
+
+
+class Crash(Exception):
+    """The moment at which an engine is killed."""
+
+
+@contextmanager
+def crash_before_call(number: int) -> Iterator[list[int]]:
+    """Raise before the git call with this number (from 0), as if the engine were killed there; counts the calls."""
+    real, seen = calls.call, [0]
+
+    def counting(*words: Any, **more: Any) -> Any:
+        if seen[0] == number:
+            raise Crash
+        seen[0] += 1
+        return real(*words, **more)
+
+    calls.call = counting
+    try:
+        yield seen
+    finally:
+        calls.call = real

@@ -14,6 +14,8 @@ from loopr.world.repo import commits, returning, slots
 from loopr.world.repo.words import Worktree
 from tests.world.repo.grounds import begin, digest, git, ground_of, plant, say, shows, take, work, write
 
+pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
+
 Poison = Callable[[Worktree], None]
 
 

@@ -1,0 +1,206 @@
+"""An engine that is killed between any two steps does the same work once, when it is started again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopr.world.repo import commits, conflicts, landing, returning, slots
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.words import Clash, Landed
+from tests.world.repo.grounds import (
+    PLAN,
+    Crash,
+    begin,
+    crash_before_call,
+    digest,
+    git,
+    ground_of,
+    log,
+    plant,
+    say,
+    shows,
+    take,
+    try_to_land,
+    work,
+    write,
+)
+
+pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
+
+POINTS = 60
+
+
+def repeated(step: Callable[[], Any], point: int) -> tuple[Any, bool]:
+    """Crash in a step at a point, then repeat it; returns its answer, and whether the point was beyond its end."""
+    try:
+        with crash_before_call(point):
+            return step(), True
+    except Crash:
+        return step(), False
+
+
+def through(root: Path, prepare: Callable[[Ground, str], None], step: Callable[[Ground, str], Any]) -> list[str]:
+    """Let each loop crash at its own point of a step, one point after the other; returns their names."""
+    ground = ground_of(root)
+    begin(ground)
+    names = []
+    for point in range(POINTS):
+        name = f"oauth.n{point}.g1"
+        prepare(ground, name)
+        names.append(name)
+        _, over = repeated(lambda name=name: step(ground, name), point)
+        if over:
+            return names
+    raise AssertionError("the step never ended")
+
+
+def test_taking_a_worktree_survives_any_crash(tmp_path: Path) -> None:
+    """A worktree whose making was cut short anywhere is made by the second try, with nothing left over."""
+    root = plant(tmp_path / "repo")
+    names = through(root, lambda *_: None, take)
+    assert len(names) > 5
+    ground = ground_of(root)
+    for name in names:
+        tree = take(ground, name)
+        assert not tree.fresh
+        assert git(tree.folder, "status", "--porcelain", "--ignored") == ""
+        assert git(tree.folder, "symbolic-ref", "HEAD") == f"refs/heads/{tree.branch}"
+    folders = {path.name for path in (root / "worktrees").iterdir() if path.name != ".pool"}
+    assert folders == set(names)
+
+
+def test_reusing_a_worktree_survives_any_crash(tmp_path: Path) -> None:
+    """A pooled worktree whose cleaning was cut short anywhere comes clean on the second try."""
+    root = plant(tmp_path / "repo")
+
+    def prepare(ground: Ground, name: str) -> None:
+        tree = take(ground, f"{name}.before")
+        write(tree.folder, {"junk.txt": "junk\n", "a.txt": "changed\n"})
+        assert returning.release(ground, f"{name}.before").outcome == "pooled"
+
+    names = through(root, prepare, take)
+    ground = ground_of(root)
+    for name in names:
+        folder = take(ground, name).folder
+        assert git(folder, "status", "--porcelain", "--ignored") == ""
+        assert not (folder / "junk.txt").exists()
+
+
+def test_committing_survives_any_crash(tmp_path: Path) -> None:
+    """A commit that was cut short anywhere is there once after the second try, with every file."""
+    root = plant(tmp_path / "repo")
+
+    def prepare(ground: Ground, name: str) -> None:
+        write(take(ground, name).folder, {"new.txt": name, "src/b.py": "b = 2\n"})
+
+    names = through(root, prepare, lambda ground, name: commits.commit_attempt(ground, name, 1, say(name)))
+    for name in names:
+        assert log(root, f"loopr/{name}") == ["first", f"Work of {name}"]
+        assert shows(root, f"loopr/{name}", "new.txt") == name
+        assert git(root / "worktrees" / name, "status", "--porcelain") == ""
+
+
+def test_landing_survives_any_crash(tmp_path: Path) -> None:
+    """A landing that was cut short anywhere is on the plan branch exactly once after the second try."""
+    root = plant(tmp_path / "repo")
+    before = digest(root)
+
+    def prepare(ground: Ground, name: str) -> None:
+        work(ground, name, {f"{name}.txt": "x\n"})
+
+    landed = set()  # what the engine's journal says
+
+    def step(ground: Ground, name: str) -> None:
+        if name not in landed:
+            assert isinstance(try_to_land(ground, name), Landed)
+            landed.add(name)
+        released = returning.release(ground, name)
+        assert released.outcome in ("pooled", "absent"), released
+
+    names = through(root, prepare, step)
+    assert log(root, "loopr/oauth") == ["first", *(f"Work of {name}" for name in names)]
+    heads = git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads/loopr").splitlines()
+    assert heads == ["loopr/oauth"]
+    assert {slot.state for slot in slots.load(ground_of(root)).values()} == {"free"}
+    assert digest(root) == before
+
+
+def test_landing_of_a_sibling_that_is_behind_survives_any_crash(tmp_path: Path) -> None:
+    """The same holds where plan and loop have to be merged first."""
+    root = plant(tmp_path / "repo")
+
+    def prepare(ground: Ground, name: str) -> None:
+        work(ground, name, {f"{name}.txt": "x\n"})
+        work(ground, f"{name}.first", {f"{name}.first.txt": "x\n"})
+        assert isinstance(try_to_land(ground, f"{name}.first"), Landed)
+
+    names = through(root, prepare, try_to_land)
+    landed = log(root, "loopr/oauth")
+    assert len(landed) == len(set(landed)) == 1 + 2 * len(names)
+
+
+def test_an_intent_that_was_written_down_is_carried_out_once(tmp_path: Path) -> None:
+    """The same intent, carried out again and again, moves the plan branch once, also after a sibling has landed."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    built = landing.build_candidate(ground, "oauth.one.g1", PLAN, 1)
+    intent = landing.make_intent(ground, built, say("oauth.one.g1"))  # type: ignore[arg-type]
+    assert intent == landing.make_intent(ground, built, say("oauth.one.g1"))  # type: ignore[arg-type]
+    first = landing.land(ground, intent)
+    work(ground, "oauth.two.g1", {"two.txt": "2\n"})
+    try_to_land(ground, "oauth.two.g1")
+    git(root, "update-ref", "-d", "refs/loopr/landed/oauth.one.g1")  # as if killed between two of its refs
+    assert landing.has_landed(ground, intent)
+    assert landing.land(ground, intent) == first
+    assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1", "Work of oauth.two.g1"]
+    assert git(root, "rev-parse", "refs/loopr/landed/oauth.one.g1") == intent.loop_tip
+    assert git(root, "rev-parse", "refs/loopr/plans/oauth") == git(root, "rev-parse", "loopr/oauth")
+
+
+def test_laying_a_conflict_survives_any_crash(tmp_path: Path) -> None:
+    """A conflict whose laying was cut short anywhere lies there whole after the second try, and nothing is lost."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, "oauth.winner.g1", {"a.txt": "won\n"})
+
+    def prepare(ground: Ground, name: str) -> None:
+        work(ground, name, {"a.txt": f"{name}\n", f"{name}.txt": "x\n"})
+
+    def step(ground: Ground, name: str) -> None:
+        clash = landing.build_candidate(ground, name, PLAN, 1)
+        assert isinstance(clash, Clash)
+        conflicts.lay_clash(ground, clash)
+
+    for point in range(POINTS):
+        prepare(ground, f"oauth.n{point}.g1")
+    assert isinstance(try_to_land(ground, "oauth.winner.g1"), Landed)
+    names = through(root, lambda *_: None, step)
+    for name in names:
+        folder = root / "worktrees" / name
+        assert "<<<<<<< loopr/oauth (the plan)\nwon\n" in (folder / "a.txt").read_text()
+        assert git(folder, "status", "--porcelain").split() == ["M", "a.txt", "??", f"{name}.txt"]
+        assert git(folder, "rev-parse", "HEAD") == git(root, "rev-parse", "loopr/oauth")
+        (backup,) = git(root, "for-each-ref", "--format=%(refname)", f"refs/loopr/backup/{name}").splitlines()
+        assert shows(root, backup, f"{name}.txt") == "x"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2]"])
+def test_a_lost_list_of_worktrees_is_told_anew(text: str, tmp_path: Path) -> None:
+    """Without the file that says which worktree serves whom, every loop still finds its own, and the pool is known."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    take(ground, "oauth.two.g1")
+    returning.release(ground, "oauth.two.g1")
+    before = {slot.id: (slot.name, slot.state) for slot in slots.load(ground).values()}
+    (ground.state / "worktrees.json").write_text(text)
+    assert {slot.id: (slot.name, slot.state) for slot in slots.load(ground).values()} == before
+    assert take(ground, "oauth.one.g1").git_dir == tree.git_dir
