@@ -48,8 +48,8 @@ format: setup ## mend style and format where a tool can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-demo: setup ## plan, explain and simulate a small tree of work
-	@PATH="$$PWD/$(VENV)/bin:$$PATH" sh examples/by-hand/demo.sh
+demo: setup ## drive a small tree of work, from a plan to landed commits
+	@PATH="$$PWD/$(VENV)/bin:$$PATH" sh examples/quickstart/demo.sh
 
 bench: setup ## measure, and write what was measured to docs/benchmarks.md
 	$(PY) tests/bench/run.py $(ARGS)

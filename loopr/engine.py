@@ -23,7 +23,7 @@ from loopr.core.owed import WriteDeclared, owed
 from loopr.core.turn import perform
 from loopr.errors import Impossible, LooprError, Moved, PlanError
 from loopr.recall import Settle, read_rows
-from loopr.world.journal import Change, Draft, Journal, Spent
+from loopr.world.journal import Change, Draft, Journal, Record, Spent
 
 Decide = Callable[[Forest, int], Iterator[Event]]
 Clock = Callable[[], int]
@@ -116,6 +116,30 @@ class Mind:
         self._memory, self._clock, self.actor, self._policy = memory, clock, actor, policy
         self.forest, self.seq = memory.recall()
 
+    def heed_clock(self) -> list[Event]:
+        """Move every stored instant back if the clock is behind the last event; for whoever begins to serve."""
+        now = self._clock()
+        if now >= self.forest.at:
+            return []
+        events = perform(self.forest, interpret(self.forest, o.ClockBehind(self.forest.at - now), now), now)
+        self._remember(events, now)
+        return events
+
+    def heed_policy(self, policy: o.PolicySeen) -> None:
+        """Decide by another policy from now on."""
+        self._policy = policy
+
+    def catch_up(self, records: Iterable[Record]) -> list[Event]:
+        """Take in what others have remembered meanwhile, and return it."""
+        events: list[Event] = []
+        for each in records:
+            event = decode(each.event, each.version, each.data)
+            self.forest.apply(event, each.at)
+            self.seq = each.seq
+            events.append(event)
+        self.forest.take_rows()
+        return events
+
     def decide(self, decide: Decide) -> list[Event]:
         """Let something be decided, remember it, and return it; if somebody was faster, learn that and decide again."""
         for _ in range(MOST_RETRIES):
@@ -204,26 +228,27 @@ class Hands(Protocol):
 class Engine:
     """Turns what is owed into effects, and what comes back into events."""
 
-    def __init__(self, mind: Mind, hands: Hands) -> None:
-        """Hold a mind and its hands."""
-        self.mind, self.hands = mind, hands
+    def __init__(self, mind: Mind, hands: Hands, *, settles: bool = True) -> None:
+        """Hold a mind and its hands; where another engine serves the workspace, that one settles declared loops."""
+        self.mind, self.hands, self._settles = mind, hands, settles
 
     @property
     def forest(self) -> Forest:
         """The forest as it is now."""
         return self.mind.forest
 
-    def learn(self, seen: Iterable[o.Observation]) -> list[Event]:
-        """Interpret observations, and look at the files of loops that are declared by that."""
+    def learn(self, seen: Iterable[o.Observation], then: Decide | None = None) -> list[Event]:
+        """Interpret observations, look at the files of loops that are declared by that, and decide what follows."""
         events: list[Event] = []
         waiting = list(seen)
-        while waiting:
-            fresh = self.mind.decide(_interpreting(waiting))
+        while True:
+            fresh = self.mind.decide(_interpreting(waiting, then))
             events += fresh
-            declared = [each.loop for each in fresh if isinstance(each, (e.Declared, e.DeclaredAgain))]
+            declared = [each.loop for each in fresh if isinstance(each, _DECLARES)]
+            if not declared:
+                return events
             looked = (self.hands.look(loop_id, self.forest.loops[loop_id].type) for loop_id in declared)
             waiting = [each for each in looked if each is not None]
-        return events
 
     def rescan(self, plan: str) -> list[Event]:
         """Learn of every artifact of a plan as it is on disk, and of those that are gone."""
@@ -242,7 +267,7 @@ class Engine:
 
     def settle(self, plans: Iterable[str]) -> list[Event]:
         """Complete the declared loops of some plans, level by level, until none is left; start nothing."""
-        wanted, events = set(plans), list[Event]()
+        wanted, events = set(plans) if self._settles else set(), list[Event]()
         while effects := [each for each in self._declared() if each.loop.partition("/")[0] in wanted]:
             with ThreadPoolExecutor(WRITERS) as pool:  # most of writing is waiting for the disk
                 written = list(pool.map(self._write, effects, [self.mind.entry(each.loop) for each in effects]))
@@ -265,13 +290,21 @@ class Engine:
             return o.FileRefused(loop.id, self._place_of(loop), str(error))
 
 
-def _interpreting(seen: Iterable[o.Observation]) -> Decide:
-    """Decide what observations mean, one after the other."""
+_DECLARES = (e.Declared, e.DeclaredAgain)
+
+
+def _interpreting(seen: Iterable[o.Observation], then: Decide | None = None) -> Decide:
+    """Decide what observations mean, and what follows; where loops are declared their files must be looked at first."""
     known = list(seen)
 
     def decide(forest: Forest, now: int) -> Iterator[Event]:
+        declares = False
         for each in known:
-            yield from interpret(forest, each, now)
+            for event in interpret(forest, each, now):
+                declares = declares or isinstance(event, _DECLARES)
+                yield event
+        if then is not None and not declares:
+            yield from then(forest, now)
 
     return decide
 

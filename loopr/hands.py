@@ -37,7 +37,7 @@ class FileHands:
 
     def __init__(self, root: Path, specs: Path, inputs: Path, policy: Policy) -> None:
         """Name the folders and the ladder."""
-        self._root, self._specs, self._inputs, self._policy = root, specs, inputs, policy
+        self.root, self._specs, self._inputs, self._policy = root, specs, inputs, policy
 
     def write_declared(self, loop_id: str, type_name: str, project: str, entry: Entry) -> o.DeclaredWritten:
         """Write the artifact of a declared loop and report it."""
@@ -71,7 +71,7 @@ class FileHands:
                 return None
             if known and self.digest_of(loop_id, type_name) == known:
                 return o.FileUnchanged(loop_id)
-            artifact, found = read_artifact_file(path, self._root, **self._circumstances(loop_id, type_name))
+            artifact, found = read_artifact_file(path, self.root, **self._circumstances(loop_id, type_name))
         except PlanError as error:
             return o.FileRefused(loop_id, name, str(error))
         return o.FileSeen(loop_id, found, artifact, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
@@ -21,13 +21,16 @@ from loopr.core.scene import Scene
 from loopr.errors import NotFound, PlanError
 from loopr.recall import read_scene
 from loopr.world.journal import Journal
-from loopr.world.place import Head, Place, find_place, head_of, remember_place
+from loopr.world.place import Head, Place, commit_of, find_place, head_of, remember_place
 from loopr.world.settings.sources import seal
 
 if TYPE_CHECKING:
     from loopr.core.entries import Artifact
     from loopr.core.forest import Forest
-    from loopr.engine import Engine
+    from loopr.core.observations import PolicySeen
+    from loopr.driving.driver import Driver
+    from loopr.engine import Engine, Mind
+    from loopr.hands import FileHands
     from loopr.world.lock import Holder
     from loopr.world.settings import Settings
 
@@ -35,6 +38,23 @@ if TYPE_CHECKING:
 def wall_clock() -> int:
     """Return the present instant in whole milliseconds UTC."""
     return time.time_ns() // 1_000_000
+
+
+class ForwardClock:
+    """A clock that goes on from where it was when the machine's is set back: what is due stays due in time."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        """Begin with the machine's own time."""
+        self._clock, self._lag, self._last = clock, 0, 0
+
+    def __call__(self) -> int:
+        """Return the instant."""
+        now = self._clock() + self._lag
+        if now < self._last:
+            self._lag += self._last - now
+            now = self._last
+        self._last = now
+        return now
 
 
 class Scenery(NamedTuple):
@@ -66,7 +86,7 @@ class Workspace:
     ) -> None:
         """Find the workspace that a folder belongs to."""
         self.place: Place = find_place(start)
-        self._environ, self._overrides = environ, overrides
+        self.environ, self._overrides = environ, overrides
         self.actor = actor or environ.get("USER") or environ.get("LOGNAME") or "somebody"
 
     @cached_property
@@ -74,24 +94,22 @@ class Workspace:
         """The settings as all layers have them now."""
         from loopr.world.settings import load
 
-        home = self._environ.get("HOME")
-        return load(
-            self.place.root, environ=self._environ, home=Path(home) if home else None, overrides=self._overrides
-        )
+        home = self.environ.get("HOME")
+        return load(self.place.root, environ=self.environ, home=Path(home) if home else None, overrides=self._overrides)
 
     @property
     def policy(self) -> Policy:
         """What the settings mean for decisions."""
         return self.settings.policy
 
-    def _seal(self) -> str:
+    def seal(self) -> str:
         """Return the digest of what the settings are made from."""
-        home = self._environ.get("HOME")
-        return seal(self.place.root, self._environ, Path(home) if home else None, self._overrides)
+        home = self.environ.get("HOME")
+        return seal(self.place.root, self.environ, Path(home) if home else None, self._overrides)
 
     def _settle(self, known: str) -> Policy | None:
         """Return the policy of now, None if it is the one whose seal is known."""
-        return None if known == self._seal() else self.policy
+        return None if known == self.seal() else self.policy
 
     @property
     def specs(self) -> Path:
@@ -123,6 +141,15 @@ class Workspace:
         if self.place.repository is None:
             return Head("", "")
         return head_of(self.place.repository, self.settings.git.base)
+
+    def in_the_way(self, plan: str) -> str:
+        """Name the branch that keeps a new plan from having its own; nothing if there is none."""
+        top, prefix = self.place.repository, self.settings.git.branch_prefix
+        if top is None or commit_of(top, f"refs/loopr/plans/{plan}"):
+            return ""
+        parts = f"{prefix}{plan}".split("/")
+        names = ("/".join(parts[: count + 1]) for count in range(len(parts)))
+        return next((name for name in names if commit_of(top, f"refs/heads/{name}")), "")
 
     def look(self, at: int | None = None) -> Scenery:
         """Read what is remembered, changing nothing; an empty scene where nothing is remembered yet."""
@@ -169,12 +196,10 @@ class Workspace:
     @contextmanager
     def turn(self) -> Iterator[Engine]:
         """Take the workspace for one turn: its lock, its journal, and hands that write."""
-        from loopr.core.observations import PolicySeen
         from loopr.engine import Engine, Journalled, Mind
-        from loopr.hands import FileHands
         from loopr.world.lock import EngineLock
 
-        policy, hands = PolicySeen(self.policy, self._seal()), FileHands(*self._folders())
+        policy, hands = self.seen_policy(), self.hands()
         remember_place(self.place)
         with (
             EngineLock.acquire(self.place.lock, "turn"),
@@ -184,9 +209,58 @@ class Workspace:
             yield Engine(mind, hands)
 
     @contextmanager
+    def visit(self) -> Iterator[Engine]:
+        """Decide beside the engine that serves the workspace: what its hands owe is left to it, and it is told."""
+        from loopr.engine import Engine, Journalled, Mind
+        from loopr.world.bell import ring
+
+        with Journal.open(self.place.journal, create=True) as journal:  # that engine may have begun a moment ago
+            mind = Mind(Journalled(journal), wall_clock, self.actor)  # by the policy that the engine decides by
+            if mind.forest.shared.policy_known:
+                hands = self._hands_as_decided(mind)
+            else:
+                mind.heed_policy(self.seen_policy())
+                hands = self.hands()
+            yield Engine(mind, hands, settles=False)
+        ring(self.place.state)
+
+    @contextmanager
+    def serve(self, *, step: Callable[[str], None] = lambda name: None) -> Iterator[Driver]:
+        """Serve the workspace as its engine: its lock, its journal, and all that acts."""
+        from loopr.driving.building import build
+        from loopr.world.lock import EngineLock
+
+        with ExitStack() as stack:
+            remember_place(self.place)
+            stack.enter_context(EngineLock.acquire(self.place.lock, "engine"))
+            yield build(self, stack, ForwardClock(wall_clock), step)
+
+    def seen_policy(self) -> PolicySeen:
+        """Return the policy of now as an observation, with the seal of what it is made from."""
+        from loopr.core.observations import PolicySeen
+
+        return PolicySeen(self.policy, self.seal())
+
+    def hands(self) -> FileHands:
+        """Make hands for the present settings."""
+        from loopr.hands import FileHands
+
+        return FileHands(*self._folders())
+
+    def _hands_as_decided(self, mind: Mind) -> FileHands:
+        """Make hands for the policy that is in force, whatever the settings say by now."""
+        from loopr.hands import FileHands
+
+        policy = mind.forest.policy
+        return FileHands(self.place.root, self.place.root / policy.artifacts_dir, self.place.state / "inputs", policy)
+
+    def forget_settings(self) -> None:
+        """Read the settings again when they are next asked for."""
+        self.__dict__.pop("settings", None)
+
+    @contextmanager
     def rehearsal(self, at: int | None = None) -> Iterator[Engine]:
         """Take a turn on paper: everything is decided as it would be, and nothing is written or remembered."""
-        from loopr.core.observations import PolicySeen
         from loopr.engine import Engine, Mind, Paper
         from loopr.hands import PaperHands
 
@@ -198,6 +272,6 @@ class Workspace:
                 Paper(lambda: self.ponder(at)[:2], journal),
                 lambda: wall_clock() if at is None else at,
                 self.actor,
-                PolicySeen(self.policy, self._seal()),
+                self.seen_policy(),
             )
             yield Engine(mind, PaperHands(*self._folders()))

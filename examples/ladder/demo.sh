@@ -6,7 +6,7 @@ set -eu
 loopr=${LOOPR:-loopr}
 case $loopr in /*) ;; */*) loopr=$PWD/$loopr ;; esac
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-unset $(git rev-parse --local-env-vars) # a git hook may have called us
+unset LOOPR $(git rev-parse --local-env-vars) # a git hook may have called us
 
 if [ $# -gt 0 ]; then
     mkdir -- "$1"
@@ -14,6 +14,7 @@ if [ $# -gt 0 ]; then
 else
     folder=$(mktemp -d "${TMPDIR:-/tmp}/loopr ladder.XXXXXX")
     trap 'rm -rf -- "$folder"' EXIT
+    trap 'exit 1' HUP INT TERM
 fi
 cd -- "$folder"
 

@@ -58,14 +58,13 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
         live=NO_USAGE,
         not_before=0,
         judge_only=False,
-        reason="",
     )
 
 
 def _started(loop: Loop, event: e.AttemptStarted, at: int) -> Loop:
     """Note when the process began."""
     lease = _lease(loop)._replace(started_at=at)
-    return loop._replace(status=S.RUNNING, lease=lease, base_commit=event.base_commit or loop.base_commit)
+    return loop._replace(status=S.RUNNING, lease=lease, base_commit=event.base_commit or loop.base_commit, reason="")
 
 
 def _lease(loop: Loop) -> Lease:

@@ -290,6 +290,11 @@ def _host_seen(scene: Scene, seen: o.HostSeen, now: int) -> Iterator[Event]:
         yield w.HostChanged(seen.reason, seen.until)
 
 
+def _noticed(scene: Scene, seen: o.Noticed, now: int) -> Iterator[Event]:
+    """Something is in the way of an effect, or no longer."""
+    yield from _problem(scene, seen.place, seen.text) if seen.text else _clear_problem(scene, seen.place)
+
+
 def _engine_began(scene: Scene, seen: o.EngineBegan, now: int) -> Iterator[Event]:
     """An engine has begun."""
     yield w.EngineStarted(seen.pid, seen.host)
@@ -335,6 +340,7 @@ _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.StopSeen: _stop_seen,
     o.PolicySeen: _policy_seen,
     o.HostSeen: _host_seen,
+    o.Noticed: _noticed,
     o.EngineBegan: _engine_began,
     o.EngineDrains: _engine_drains,
     o.EngineLeft: _engine_left,

@@ -183,6 +183,14 @@ class HostSeen(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class Noticed(Observation):
+    """Something that only a person can mend is in the way of an effect, or (an empty text) is not any more."""
+
+    place: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class EngineBegan(Observation):
     """An engine has taken the workspace."""
 

@@ -32,6 +32,11 @@ class StartAttempt(Effect):
 
 
 @dataclass(frozen=True, slots=True)
+class FollowAttempt(Effect):
+    """Hear of the end of an attempt that runs here."""
+
+
+@dataclass(frozen=True, slots=True)
 class StopAttempt(Effect):
     """End an attempt with all its descendants."""
 
@@ -50,25 +55,34 @@ def owed(forest: Forest) -> Iterator[Effect]:
     """List every effect that the present state owes; landings one a plan, in tree order."""
     tree = forest.tree
     for loop_id in tree.ending:
-        ending = forest.loops[loop_id].ending
-        if ending is not None and ending.expires_at is None:
-            yield StopAttempt(loop_id, ending.attempt)
+        yield from owed_to(forest.loops[loop_id])
     for loop_id in forest.settled_now():
         yield WriteDeclared(loop_id, forest.loops[loop_id].attempt)
-    for loop_id in tree.by_status[Status.LEASED]:
-        yield StartAttempt(loop_id, forest.loops[loop_id].attempt)
-    for loop_id in tree.by_status[Status.CHECKING]:
-        yield Judge(loop_id, forest.loops[loop_id].attempt)
-    for loop in _first_landings(forest):
-        yield Land(loop.id, loop.attempt)
+    for status in (Status.LEASED, Status.RUNNING, Status.CHECKING):
+        for loop_id in tree.by_status[status]:
+            yield from owed_to(forest.loops[loop_id])
+    yield from landings(forest)
 
 
-def _first_landings(forest: Forest) -> Iterator[Loop]:
-    """Return for each plan the landing loop that is first in tree order."""
+def owed_to(loop: Loop) -> Iterator[Effect]:
+    """List what is owed to one loop whatever the others do."""
+    if loop.ending is not None and loop.ending.expires_at is None:
+        yield StopAttempt(loop.id, loop.ending.attempt)
+    elif loop.status is Status.LEASED:
+        yield StartAttempt(loop.id, loop.attempt)
+    elif loop.status is Status.RUNNING and loop.lease is not None and loop.lease.expires_at is None:
+        yield FollowAttempt(loop.id, loop.attempt)
+    elif loop.status is Status.CHECKING:
+        yield Judge(loop.id, loop.attempt)
+
+
+def landings(forest: Forest) -> Iterator[Land]:
+    """List for each plan the landing loop that is first in tree order."""
     first: dict[str, Loop] = {}
     for loop_id in forest.tree.by_status[Status.LANDING]:
         loop = forest.loops[loop_id]
         known = first.setdefault(loop.plan, loop)
         if forest.tree.order(loop) < forest.tree.order(known):
             first[loop.plan] = loop
-    yield from first.values()
+    for loop in first.values():
+        yield Land(loop.id, loop.attempt)

@@ -49,6 +49,14 @@ def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = Fal
                 yield e.Stopped(loop.id, loop.attempt, f"paused by {by}")
 
 
+def stop_all(scene: Scene, by: str) -> Iterator[Event]:
+    """Stop every live attempt of the engine's own, free of cost."""
+    for loop_id in list(scene.occupancy.loops):
+        loop = scene.loops[loop_id]
+        if loop.status in _LIVE and loop.lease is not None and loop.lease.expires_at is None:
+            yield e.Stopped(loop.id, loop.attempt, f"the engine was stopped by {by}")
+
+
 def _in_scope(scene: Scene, scope: str) -> list[Loop]:
     """List the loops that a hold reaches."""
     if scope == WORKSPACE:
@@ -121,7 +129,8 @@ def unpark(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
 
 def reset_lane(scene: Scene, lane: str, by: str) -> Iterator[Event]:
     """End a lane's rest, or take it back into use."""
-    if lane not in scene.shared.lanes and lane not in scene.policy.lanes:
+    named = {name for each in scene.policy.types.values() for name in each.lanes}
+    if lane not in {*scene.shared.lanes, *scene.policy.lanes, *named}:
         raise NotFound(f"there is no lane {lane}", hint="`loopr status` lists the lanes")
     yield w.LaneReset(lane, by)
 

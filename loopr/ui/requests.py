@@ -17,7 +17,7 @@ from loopr.core.grouping import queue_depth
 from loopr.core.intake import plan_declares
 from loopr.core.model import Bound, Loop
 from loopr.engine import Engine
-from loopr.errors import Deferred, NotFound, PlanError, Problem, UserError
+from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.wiring import Workspace
 
 Confirm = Callable[[str], bool]
@@ -80,6 +80,7 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) 
     fresh = bound is None or bound.digest != plan.digest
     if loop is None:
         _check_room(engine)
+        _check_repository(workspace, plan)
     if fresh:
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
@@ -114,6 +115,20 @@ def _check_room(engine: Engine) -> None:
 
 
 _LATER = "nothing was stored: start the plan later, or raise queue.hard_limit"
+
+
+def _check_repository(workspace: Workspace, plan: Plan) -> None:
+    """Refuse a new plan whose loops could get no worktree."""
+    if workspace.place.repository is None or not any(each.worktree for each in workspace.settings.types.values()):
+        return
+    if not workspace.start_point().commit:
+        hint = 'make one first: git commit --allow-empty -m "begin"'
+        raise SettingsError("the repository has no commit yet, and worktrees begin at one", hint=hint)
+    name = workspace.in_the_way(plan.id)
+    if name:
+        branch = f"{workspace.settings.git.branch_prefix}{plan.id}"
+        hint = f"rename it: git branch -m {name} {name.replace('/', '-')}-old, or set git.branch_prefix"
+        raise SettingsError(f'a branch called "{name}" is in the way of the plan\'s own, "{branch}"', hint=hint)
 
 
 def _check_outline(engine: Engine, loop: Loop | None, plan: Plan) -> None:

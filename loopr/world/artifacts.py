@@ -7,6 +7,7 @@ folder it was given. What is inside a file is the business of `artifact_text.py`
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import stat
@@ -142,13 +143,13 @@ def artifact_path(specs_dir: Path, loop_id: str, type_name: str) -> Path:
         raise PlanError(
             f'"{shown(type_name)}" is no name of a type', where=shown(loop_id), hint="see `types` in loopr.yml"
         )
-    folder = specs_dir
+    folder = str(specs_dir)
     for part in parts:
-        folder = folder / part
-        if folder.is_symlink():
-            link = _link(str(folder))
+        folder = f"{folder}/{part}"
+        if os.path.islink(folder):  # noqa: PTH114 # asked for every level of every loop
+            link = _link(folder)
             raise PlanError(link.message, where=link.where, hint=link.hint)
-    return folder / f"{type_name}{SUFFIX}"
+    return Path(f"{folder}/{type_name}{SUFFIX}")
 
 
 def publish(path: Path, text: str) -> str:
@@ -189,21 +190,40 @@ def _ensure_folder(folder: Path) -> None:
 def _replace(path: Path, raw: bytes) -> None:
     """Write a hidden file beside the target, and give it the target's name when it is safely on disk.
 
-    Only the holder of the workspace's lock writes here, so the hidden file needs no name of its own: one that a crash
-    left behind is taken by the next try.
+    The hidden file has one name and a lock, so that one which a crash left behind is taken by the next try.
     """
     draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with _opened(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW) as file:
+    with _drafted(draft) as file:
+        try:
+            os.ftruncate(file, 0)
             _write_all(file, raw)
             with suppress(FileNotFoundError):
                 os.fchmod(file, stat.S_IMODE(path.stat().st_mode))
             os.fsync(file)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
     _sync_folder(path.parent)
+
+
+@contextmanager
+def _drafted(draft: Path) -> Iterator[int]:
+    """Open a hidden file that nobody else writes to: whoever had it before has made it the target by now."""
+    while True:
+        with _opened(draft, os.O_WRONLY | os.O_CREAT) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(file, draft):
+                yield file
+                return
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Say whether an open file still has its name."""
+    try:
+        return path.lstat().st_ino == os.fstat(file).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _write_all(file: int, raw: bytes) -> None:

@@ -148,14 +148,18 @@ class Head(NamedTuple):
 
 def head_of(top: Path, branch: str | None = None) -> Head:
     """Return what is checked out at the top of a checkout, or where a named branch stands."""
-    common = common_git_dir(top)
     name = f"ref: refs/heads/{branch}" if branch else _read(own_git_dir(top) / "HEAD")
     if _COMMIT.fullmatch(name):
         return Head("", name)
     ref = name.removeprefix("ref:").strip()
+    return Head(ref.removeprefix("refs/heads/"), commit_of(top, ref))
+
+
+def commit_of(top: Path, ref: str) -> str:
+    """Return where a ref stands, nothing if there is none."""
+    common = common_git_dir(top)
     loose = _read(common / ref)
-    commit = loose if _COMMIT.fullmatch(loose) else _packed(common, ref)
-    return Head(ref.removeprefix("refs/heads/"), commit)
+    return loose if _COMMIT.fullmatch(loose) else _packed(common, ref)
 
 
 def _read(file: Path) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BUILT_IN = Path(__file__).parent.parent / "prompts"
 ANY_TYPE = "default"
-PROMPT, FEEDBACK, CONTEXT = "prompt.md", "feedback.md", "context.md"
+PROMPT, FEEDBACK, CONTEXT, INPUT = "prompt.md", "feedback.md", "context.md", "input.md"
 _SUFFIX = ".md"
 _BUILT_IN_PREFIX = "loopr"
 _PARENT_BYTES = 16 * 1024  # of the parent's artifact within a prompt; the context file has all of it
@@ -212,6 +212,11 @@ def write_feedback(folder: Path, text: str) -> Path:
 def write_context(folder: Path, text: str) -> Path:
     """Write the context into an attempt's folder."""
     return _write(folder, CONTEXT, text)
+
+
+def write_input(folder: Path, text: str) -> Path:
+    """Write what the loop above has handed over into an attempt's folder."""
+    return _write(folder, INPUT, text)
 
 
 def _write(folder: Path, name: str, text: str) -> Path:

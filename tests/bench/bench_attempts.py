@@ -72,11 +72,12 @@ def attempted(folder: Path, width: int) -> None:
 
 def specs(folder: Path) -> Iterator[AttemptSpec]:
     """Make the attempts, each with the folder and the variables that a real one has."""
+    base = dict(os.environ)
     for number in range(COUNT):
         run = folder / "runs" / str(number) / "1"
         run.mkdir(parents=True)
         marks = {f"LOOPR_VARIABLE_{index}": f"value {index} of {number}" for index in range(20)}
-        env = {**os.environ, **marks, "LOOPR_WORKSPACE": str(folder), "LOOPR_LEASE": f"bench/{number}#1"}
+        env = {**base, **marks, "LOOPR_WORKSPACE": str(folder), "LOOPR_LEASE": f"bench/{number}#1"}
         yield AttemptSpec(
             id=f"bench/{number}#1",
             folder=run,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -17,17 +18,19 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from loopr.world.repo import branches, commits, landing, returning, worktrees
+from loopr.world.repo import branches, calls, commits, landing, returning, worktrees
 from loopr.world.repo.ground import Ground, open_ground
 from loopr.world.repo.words import Candidate, Landed, Message
 
 FILES = 2000
 FILES_A_FOLDER = 40
-ROUNDS = 7
-LIVES = 60
+ROUNDS = 5
+LIVES = 12
+WIDTHS = (1, 4)
 PLAN = "bench"
 QUIET = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
 
@@ -45,6 +48,7 @@ def plant(root: Path, files: int) -> None:
         path.write_text(f"{number}\n" * 50)
     git(root, "init", "-q", "-b", "main")
     git(root, "config", "user.name", "Bench")
+    git(root, "config", "gc.auto", "0")  # else the recipe loses worktrees to a gc of its own
     git(root, "config", "user.email", "bench@example.invalid")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "first")
@@ -64,10 +68,11 @@ def change(folder: Path, name: str) -> None:
 
 
 def turn_over(ground: Ground, tip: str, number: int) -> tuple[float, float]:
-    """Take a pooled worktree that the loop before has changed, change it and give it back."""
+    """Take a pooled worktree that the loop before has changed, change and commit it, and give it back."""
     name = f"bench.p{number}.g1"
     taken = timed_ms(lambda: worktrees.take(ground, name, tip))
     change(ground.worktrees / name, name)
+    commits.commit_attempt(ground, name, 1, Message("work"))
     return taken, timed_ms(lambda: returning.release(ground, name))
 
 
@@ -80,7 +85,7 @@ def add_and_remove(root: Path, number: int) -> tuple[float, float]:
 
 
 def live(ground: Ground, name: str, line: threading.Lock) -> None:
-    """Live one loop's life: worktree, commit, candidate, judge, landing, release."""
+    """Live one loop's life: worktree, commit, candidate, landing, release."""
     tip = branches.plan_tip(ground, PLAN).tip
     tree = worktrees.take(ground, name, tip)
     (tree.folder / f"{name}.txt").write_text(name)
@@ -89,8 +94,6 @@ def live(ground: Ground, name: str, line: threading.Lock) -> None:
     with line:
         built = landing.build_candidate(ground, name, PLAN, 1)
         assert isinstance(built, Candidate)
-        landing.lay_candidate(ground, built, 0)
-        landing.end_judging(ground, name)
         assert isinstance(landing.land(ground, landing.make_intent(ground, built, message)), Landed)
     returning.release(ground, name)
 
@@ -109,12 +112,42 @@ def recipe(root: Path, number: int, line: threading.Lock) -> None:
         git(root, "branch", "-q", "-D", branch)
 
 
-def per_second(step: Callable[[int], None], first: int, threads: int) -> float:
-    """Return how many a second so many threads do."""
-    started = time.perf_counter()
+class Spent(NamedTuple):
+    """What some lives took each: wall and CPU time, ours and that of git, in milliseconds."""
+
+    wall_ms: float
+    cpu_ms: float
+
+
+def spent(step: Callable[[int], None], first: int, threads: int) -> Spent:
+    """Let so many threads do a step again and again, and return what one took."""
+    before, started = _cpu_secs(), time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(step, range(first, first + LIVES)))
-    return LIVES / (time.perf_counter() - started)
+    wall_secs, cpu_secs = time.perf_counter() - started, _cpu_secs() - before
+    return Spent(wall_secs * 1e3 / LIVES, cpu_secs * 1e3 / LIVES)
+
+
+def _cpu_secs() -> float:
+    """Return the CPU time of this process and of all that it has waited for."""
+    whos = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, whos))
+
+
+def calls_of(step: Callable[[], object]) -> int:
+    """Count how often a step starts git."""
+    real, seen = calls.call, [0]
+
+    def counting(*words: Any, **more: Any) -> Any:
+        seen[0] += 1
+        return real(*words, **more)
+
+    calls.call = counting
+    try:
+        step()
+    finally:
+        calls.call = real
+    return seen[0]
 
 
 def slots(root: Path, ground: Ground, tip: str) -> dict[str, float]:
@@ -131,16 +164,24 @@ def slots(root: Path, ground: Ground, tip: str) -> dict[str, float]:
 
 def lives(root: Path, ground: Ground) -> dict[str, float]:
     """Compare whole lives with the recipe, in turns, at several widths."""
-    line = threading.Lock()
+    line, first = threading.Lock(), 0
     figures: dict[str, float] = {}
     git(root, "worktree", "add", "-q", "-b", "together", str(root.parent / "together"), "main")
-    for turn, threads in enumerate((1, 4)):
-        first = turn * LIVES
-        figures[f"lives_per_second_{threads}"] = per_second(
-            lambda n: live(ground, f"bench.n{n}.g1", line), first, threads
-        )
-        figures[f"recipes_per_second_{threads}"] = per_second(lambda n: recipe(root, n, line), first, threads)
-    return figures
+    for threads in WIDTHS:
+        ours: list[Spent] = []
+        theirs: list[Spent] = []
+        for _ in range(ROUNDS + 1):
+            ours.append(spent(lambda n: live(ground, f"bench.n{n}.g1", line), first, threads))
+            theirs.append(spent(lambda n: recipe(root, n, line), first, threads))
+            first += LIVES
+        for name, rows in (("life", ours[1:]), ("recipe", theirs[1:])):  # the first round fills the pool
+            figures[f"{name}_ms_{threads}"] = statistics.median(row.wall_ms for row in rows)
+            figures[f"{name}_cpu_ms_{threads}"] = statistics.median(row.cpu_ms for row in rows)
+        for what in Spent._fields:
+            pairs = zip(ours[1:], theirs[1:], strict=True)
+            ratios = [getattr(their, what) / getattr(our, what) for our, their in pairs]
+            figures[f"recipe_over_life_{what}_{threads}"] = statistics.median(ratios)
+    return figures | {"git_calls_a_life": calls_of(lambda: live(ground, "bench.counted.g1", line))}
 
 
 def main(arguments: Sequence[str] = ()) -> dict[str, float]:
@@ -155,7 +196,8 @@ def main(arguments: Sequence[str] = ()) -> dict[str, float]:
         plant(root, files)
         ground = open_ground(root, worktrees=root / "worktrees", artifacts=root / "specs")
         tip = branches.ensure_plan(ground, PLAN, branches.start_point(ground).commit).tip
-        return {"files": files} | slots(root, ground, tip) | lives(root, ground)
+        figures = lives(root, ground)  # first: git looks twice at files that are younger than a second
+        return {"files": files} | slots(root, ground, tip) | figures
     finally:
         shutil.rmtree(folder)
 

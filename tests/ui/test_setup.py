@@ -271,7 +271,7 @@ def test_a_file_that_init_made_can_be_set(tmp_path: Path) -> None:
     ("words", "found"),
     [
         (["loopr", "tr"], ["tree"]),
-        (["loopr", "co"], ["config", "completion"]),
+        (["loopr", "com"], ["completion"]),
         (["loopr", "config", "sch"], ["schema"]),
         (["loopr", "doctor", "--js"], ["--json"]),
         (["loopr", "nonsense", "x"], []),

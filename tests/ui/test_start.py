@@ -89,15 +89,6 @@ def test_a_dry_run_knows_what_it_would_have_written(shop: Desk) -> None:
     assert (played["unfinished"], played["counts"]) == ([], {"complete": 7})
 
 
-def test_start_does_not_run_yet(desk: Desk) -> None:
-    """Without --no-run or --dry-run nothing happens, and the ways that there are are named."""
-    path = desk.write("plan.md", OAUTH)
-    answer = desk("start", path)
-    assert answer.code == 2
-    assert all(f"`loopr {each}`" in answer.err for each in ("start --no-run", "start --dry-run", "simulate"))
-    assert not (desk.folder / "specs").exists()
-
-
 def test_a_plan_without_an_outline_waits(desk: Desk) -> None:
     """A plan that declares nothing is published nowhere; it is kept as input, and waits for a person's file."""
     desk.start("# Just an idea\n\nWrite me.\n", "idea.md")
@@ -563,12 +554,14 @@ def test_from_a_linked_worktree(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_a_bare_repository(tmp_path: Path, clock: Clock) -> None:
-    """A bare repository is no reason to crash."""
+    """A bare repository is no reason to crash; one without a commit is told what it needs."""
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "--quiet", "--bare", str(bare))
     desk = Desk(bare, clock)
     assert desk("tree").code == 0
-    assert desk.start().code == 0
+    answer = desk.start()
+    assert answer.code == 78
+    assert "has no commit yet" in answer.err
 
 
 def test_a_checkout_whose_repository_is_gone(tmp_path: Path) -> None:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from loopr.world.launcher.clocks import Clocks
 from loopr.world.launcher.words import Run
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 
 def clocks(heard: float | None = None, **settings: Any) -> Clocks:

@@ -6,13 +6,10 @@ import os
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loopr.world.launcher.log import Log
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 SIZES = st.integers(0, 40)
 CHUNKS = st.lists(st.binary(min_size=1, max_size=60), max_size=12)

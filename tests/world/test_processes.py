@@ -14,8 +14,6 @@ from loopr.errors import WorldError
 from loopr.world.processes import Attempts, Began, Ended
 from tests.world.attempting import PATIENCE_SECS, Yard, alive, wait_gone
 
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
-
 
 @pytest.fixture
 def yard(tmp_path: Path) -> Iterator[Yard]:
@@ -51,6 +49,14 @@ def test_it_begins_before_it_ends(yard: Yard) -> None:
     yard.sh("echo $$")
     assert [type(event) for event in yard.news] == [Began, Ended]
     assert yard.written("x", "stdout.log").strip() == str(yard.pid("x"))
+
+
+def test_one_that_never_stops_talking_begins_too(yard: Yard) -> None:
+    """Began is told although there is output at every moment."""
+    yard.start("x", "exec yes", head_bytes=1000, tail_bytes=1000)
+    assert yard.pid("x")
+    yard.attempts.kill("x")
+    assert yard.outcome("x").reason == "killed"
 
 
 def test_time_and_memory_are_measured(yard: Yard) -> None:

@@ -11,14 +11,14 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from loopr.world.launcher import proc, traces
+from loopr.world.processes.attempts import TRIES
 from tests.world.attempting import wait_gone
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 8
@@ -44,21 +44,24 @@ class Arena:
             return subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
     def close(self) -> None:
-        """End the engine, if the test did not."""
+        """End the engine, if the test did not, and then whatever it left behind."""
+        over = self.engine.poll() == 0
         self.engine.kill()
         self.engine.wait()
+        for pid in () if over else (*self.launchers(), *(seen.pid for seen in traces.marked(str(self.root)))):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def launchers(self) -> list[int]:
-        """Return the launchers and supervisors of this workspace, launchers first."""
-        found = [pid for pid in proc.pids() if os.fsencode(self.root / "state") in proc.read(f"/proc/{pid}/cmdline")]
-        return sorted(found, key=lambda pid: (parent := proc.stat(pid)) is not None and parent.parent in found)
+        """Return the launchers and supervisors of this workspace."""
+        return [pid for pid in proc.pids() if os.fsencode(self.root / "state") in proc.read(f"/proc/{pid}/cmdline")]
 
     def victims(self) -> Iterator[tuple[str, int]]:
-        """Give who may be killed, and what it is."""
+        """Give who may be killed, and what it is: a supervisor leads a session, also when its launcher is dead."""
         found = self.launchers()
         for pid in found:
             seen = proc.stat(pid)
-            yield ("supervisor" if seen and seen.parent in found else "launcher"), pid
+            yield ("supervisor" if seen and (seen.session == pid or seen.parent in found) else "launcher"), pid
         for seen in traces.marked(str(self.root)):
             yield "command", seen.pid
         yield "engine", self.engine.pid
@@ -131,6 +134,10 @@ def test_whoever_is_killed_every_attempt_ends_once(tmp_path: Path, count: int, m
         elif outcome["reason"] == "signalled":
             assert outcome["signal"] == signal.SIGKILL
             assert json.loads((tmp_path / "runs" / number / "run.json").read_text())["pid"] in arena.killed
+        elif outcome["reason"] == "not_started":
+            assert did == ""
+            assert not (tmp_path / "runs" / number / "run.json").exists()
+            assert arena.kills["launcher"] >= TRIES
         else:
             assert outcome["reason"] == "lost"
             assert arena.kills["supervisor"]

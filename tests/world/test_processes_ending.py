@@ -11,8 +11,6 @@ import pytest
 from loopr.world.launcher import proc
 from tests.world.attempting import QUICK_MS, Yard, alive
 
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
-
 FOR_EVER = "while :; do sleep 1000; done"
 
 
@@ -42,8 +40,10 @@ def test_a_clock_that_runs_out_ends_it(yard: Yard, script: str, clock: dict[str,
 
 def test_output_on_either_stream_is_a_sign_of_life(yard: Yard) -> None:
     """An attempt that talks more often than its idle clock allows goes on to its end."""
-    outcome = yard.sh("for i in 1 2 3 4 5 6 7 8; do echo x >&2; sleep 0.1; done", idle_ms=600, first_byte_ms=2_000)
+    talk = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo x >&2; sleep 0.15; done"
+    outcome = yard.sh(talk, idle_ms=1_500, first_byte_ms=60_000)
     assert (outcome.reason, outcome.code) == ("exited", 0)
+    assert outcome.wall_ms > 1_500
 
 
 def test_a_wish_ends_it(yard: Yard) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.world.attempting import Yard, murder
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
+from tests.world.attempting import Yard, murder, wait_gone
 
 MIB = 1 << 20
 
@@ -64,6 +64,57 @@ def test_endless_output_is_bounded(yard: Yard, mib: int) -> None:
     assert text[head : head + len(mark)] == mark
     assert len(text) == head + len(mark) + tail
     assert size_of(yard.folder("x")) < head + tail + 4096
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of 256 KiB, where the machine lets us."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)]
+    try:
+        mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
+    except OSError:
+        mounted = False
+    if not mounted:
+        pytest.skip("mounting a small file system is not allowed here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_loses_no_outcome(yard: Yard, small_disk: Path) -> None:
+    """On a full disk a command runs to its end, and its outcome is told as soon as there is room for it."""
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * (100 << 10))
+    run = small_disk / "run"
+    run.mkdir()
+    full, gate = yard.bell("full"), yard.bell("gate")
+    yard.start("x", f"head -c 1000000 /dev/zero; echo > {full}; read _ < {gate}; exit 3", folder=run)
+    pid = yard.pid("x")
+    full.wait()  # what may still be in the pipe fits into what the ballast leaves, and an outcome besides
+    gate.ring()
+    wait_gone(pid)
+    with pytest.raises(OSError, match="No space left"):
+        (small_disk / "more").write_bytes(b"x" * 8192)
+    assert "x" not in yard.ended
+    ballast.unlink()
+    outcome = yard.outcome("x")
+    assert (outcome.reason, outcome.code, outcome.stdout_bytes) == ("exited", 3, 1_000_000)
+    assert "No space left" in outcome.message
+
+
+def test_on_a_full_disk_nothing_is_started(yard: Yard, small_disk: Path) -> None:
+    """An attempt that cannot be claimed does not start, says why, and may be tried again."""
+    run = small_disk / "run"
+    run.mkdir()
+    ballast = small_disk / "ballast"
+    with suppress(OSError):
+        ballast.write_bytes(b"x" * (1 << 20))
+    outcome = yard.run("x", "true", folder=run)
+    assert (outcome.reason, outcome.cause) == ("not_started", "ENOSPC")
+    assert list(run.iterdir()) == []
+    ballast.unlink()
+    assert yard.run("x2", "true", folder=run).code == 0
 
 
 def test_a_command_outlives_its_reader(yard: Yard) -> None:

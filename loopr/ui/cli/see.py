@@ -115,16 +115,34 @@ def _check_known(what: str, given: tuple[str, ...], known: Iterable[str]) -> Non
 
 
 @click.command("status")
+@click.option("--metrics", is_flag=True, help="print counters and gauges in the format that Prometheus reads")
 @reading
-def status_verb(frame: Frame) -> None:
+def status_verb(frame: Frame, metrics: bool) -> None:
     """Say what the workspace as a whole is doing."""
     seen = frame.workspace.look(frame.at)
+    if metrics:
+        _print_metrics(frame, seen)
+        return
     workspace = frame.workspace
     body = views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
     if frame.as_json:
         frame.document(body)
         return
     frame.lines(_status_lines(frame, seen, body))
+
+
+def _print_metrics(frame: Frame, seen: Scenery) -> None:
+    """Print the state and the whole history as numbers."""
+    from loopr.ui.metrics import exposition
+
+    if frame.as_json:
+        raise UserError("--metrics has a format of its own, which is no JSON", hint="leave one of the two out")
+    try:
+        with frame.workspace.journal() as journal, journal.snapshot() as seq:
+            text = exposition(seen.scene, seen.now, journal.since(0, seq), journal.spent_since(0))
+    except NotFound:
+        text = exposition(seen.scene, seen.now, (), ())
+    frame.lines(text.removesuffix("\n").split("\n"))
 
 
 def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:

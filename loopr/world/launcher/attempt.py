@@ -123,6 +123,7 @@ class Attempt:
         """Return the reason, and the exit code or the signal if they are known."""
         status = self.family.status
         if status is None:
+            self._message = self._message or "its supervisor was killed, and nobody else saw how it ended"
             return self._reason or "lost", None, None
         code = os.waitstatus_to_exitcode(status)
         if code < 0:

@@ -10,17 +10,17 @@ two supervisors one gets it. Must never know what happens to the command after t
 from __future__ import annotations
 
 import errno
-import json
 import os
 import signal
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from loopr.world.launcher import proc, words
 from loopr.world.launcher.log import Log
+from loopr.world.launcher.slate import Slate
 from loopr.world.launcher.stream import Stream, inode
 from loopr.world.launcher.words import Message, Outcome, Run
 
@@ -49,6 +49,7 @@ class Watcher(NamedTuple):
     launcher: int
     start: int
     pipes: tuple[int, int]  # their reading ends
+    slate: Slate
 
 
 class Started(NamedTuple):
@@ -58,8 +59,8 @@ class Started(NamedTuple):
     streams: tuple[Stream, Stream]
 
 
-def start(order: Message, us: Watcher, tell: Callable[[int, int], None]) -> Started:
-    """Start the command of an order, or raise `Refused` or `Taken`; `tell` hears the pid and the time at once."""
+def start(order: Message, us: Watcher) -> Started:
+    """Start the command of an order, or raise `Refused` or `Taken` and leave nothing open."""
     folder, sizes = order["folder"], (order["head_bytes"], order["tail_bytes"])
     opened: list[Stream] = []
     stdin = claim = -1
@@ -75,10 +76,10 @@ def start(order: Message, us: Watcher, tell: Callable[[int, int], None]) -> Star
             run = _run_of(order, us)
             claim = _claim(folder, run)
         pid = _spawn(order, [stdin, *(stream.writer for stream in opened)])
-        tell(pid, run.started_at)  # first of all: who takes over from us must know whom to watch
+        us.slate.note_pid(pid)
         run = run._replace(pid=pid, pid_start=proc.start_time(pid))
         with suppress(OSError):
-            os.pwrite(claim, json.dumps(run._asdict()).encode(), 0)  # only ever longer than what it replaces
+            os.pwrite(claim, words.encode(run._asdict()), 0)  # only ever longer than what it replaces
     except BaseException:
         for stream in opened:
             stream.close()
@@ -131,7 +132,7 @@ def _claim(folder: str, run: Run) -> int:
     fresh = f"{path}.{run.supervisor}"
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
-        text = json.dumps(run._asdict()).encode()
+        text = words.encode(run._asdict())
         if os.write(descriptor, text) != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.link(fresh, path)

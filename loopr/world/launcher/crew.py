@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 
 from loopr.world.launcher import proc, supervisor, words
+from loopr.world.launcher.slate import Slate
 from loopr.world.launcher.stream import make_pipe
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Message, Outcome, Run, Usage
@@ -52,11 +53,11 @@ class Job:
 class Slot:
     """A supervisor and what it has in hand."""
 
-    __slots__ = ("job", "pid", "pipes", "wire")
+    __slots__ = ("job", "pid", "pipes", "slate", "wire")
 
-    def __init__(self, pid: int, wire: Wire, pipes: Pipes) -> None:
-        """Begin idle; the pipes outlive the supervisor, and with them what its command said last."""
-        self.pid, self.wire, self.pipes = pid, wire, pipes
+    def __init__(self, pid: int, wire: Wire, pipes: Pipes, slate: Slate) -> None:
+        """Begin idle; pipes and slate outlive the supervisor, and with them what its command said and did last."""
+        self.pid, self.wire, self.pipes, self.slate = pid, wire, pipes, slate
         self.job: Job | None = None
 
 
@@ -137,9 +138,6 @@ class Crew:
             return
         if said["did"] == "began":
             job.pid, job.began, job.line = said["pid"], line + b"\n", b""
-        elif said["did"] == "ended":
-            job.ended = (said["status"], said["usage"])
-            return
         else:
             self._finish(job)
             self._rest(slot, bool(said.get("soiled")))
@@ -175,6 +173,7 @@ class Crew:
             self._give_up(job, error)
             return
         slot.job, job.slot = job, slot
+        slot.slate.clean()
         slot.wire.send(order + job.wish)
         if slot.wire.clogged:
             self._poll.modify(slot.wire.fd, select.POLLIN | select.POLLOUT)
@@ -191,6 +190,7 @@ class Crew:
         """Fork a supervisor that reads from these pipes, or close them."""
         line: tuple[socket.socket, ...] = ()
         try:
+            slate = Slate()
             line = socket.socketpair()
             pid = os.fork()
         except OSError:
@@ -199,9 +199,9 @@ class Crew:
         ours, theirs = (end.detach() for end in line)
         if not pid:
             _close_all_but({theirs, *pipes})
-            supervisor.serve(theirs, pipes, self._pid)
+            supervisor.serve(theirs, pipes, slate, self._pid)
         os.close(theirs)
-        slot = Slot(pid, Wire(ours), pipes)
+        slot = Slot(pid, Wire(ours), pipes, slate)
         self.slots[slot.wire.fd] = self._by_pid[pid] = slot
         self._poll.register(slot.wire.fd, select.POLLIN)
         return slot
@@ -211,7 +211,10 @@ class Crew:
         if not slot.wire.closed:
             self.hear(slot)  # its last words
         self._let_go(slot)
-        job = slot.job
+        job, slate = slot.job, slot.slate
+        if job is not None:
+            job.pid, job.ended = slate.pid() or job.pid, job.ended or slate.end()
+        slate.close()
         if job is None:
             _close(*slot.pipes)
             return

@@ -14,6 +14,7 @@ import select
 import time
 
 from loopr.world.launcher import proc, traces
+from loopr.world.launcher.slate import Slate
 from loopr.world.launcher.words import Run, Usage
 
 RESCAN_MS = 30
@@ -27,8 +28,9 @@ class Children:
 
     descriptor = -1
 
-    def __init__(self, pid: int) -> None:
-        """Begin with the command."""
+    def __init__(self, pid: int, slate: Slate) -> None:
+        """Begin with the command; its end is noted on the slate."""
+        self._slate = slate
         self.status: int | None = None
         self.usage: Usage = (0.0, 0.0, 0)
         self._pid = pid
@@ -50,6 +52,7 @@ class Children:
                 self.usage = (user + used.ru_utime, system + used.ru_stime, max(largest, used.ru_maxrss))
                 if pid == self._pid:
                     self.status = status
+                    self._slate.note_end(status, self.usage)
         except ChildProcessError:
             self._none_left = True
 

@@ -56,6 +56,7 @@ class Reception:
         while not self._may_end():
             for descriptor, event in self._poll.poll(self._patience_ms()):
                 self._attend(descriptor, event)
+            self._flush()
             if self._retired:
                 self._withdraw()
         self._crew.shrink()
@@ -158,12 +159,18 @@ class Reception:
             self._answer(wire, line)
 
     def _answer(self, wire: Wire, line: bytes) -> None:
-        """Tell one client."""
-        wire.send(line)
-        if wire.clogged > CLOGGED_BYTES:
-            self._dismiss(wire)
-        elif wire.clogged:
-            self._poll.modify(wire.fd, select.POLLIN | select.POLLOUT)
+        """Tell one client, at the end of this round."""
+        wire.put(line)
+
+    def _flush(self) -> None:
+        """Send what is to be told."""
+        for wire in list(self._clients.values()):
+            if wire.clogged:
+                wire.flush()
+                if wire.clogged > CLOGGED_BYTES:
+                    self._dismiss(wire)
+                elif wire.clogged:
+                    self._poll.modify(wire.fd, select.POLLIN | select.POLLOUT)
 
     def _unclog(self, wire: Wire | None) -> None:
         """Send what had to wait."""

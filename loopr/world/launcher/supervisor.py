@@ -18,7 +18,6 @@ import signal
 import time
 from collections import deque
 from contextlib import suppress
-from functools import partial
 from typing import NoReturn
 
 from loopr.world.launcher import claim, proc, traces, words
@@ -26,23 +25,25 @@ from loopr.world.launcher.attempt import Attempt
 from loopr.world.launcher.clocks import Clocks
 from loopr.world.launcher.family import Children, Foundlings
 from loopr.world.launcher.log import Log
+from loopr.world.launcher.slate import Slate
 from loopr.world.launcher.stream import Stream, inode
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Message, Outcome, Run
 
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 RETRY_SECS = 1.0
+BEGIN_SECS = 0.003
 OWN_TROUBLE = 70
 
 
-def serve(control: int, pipes: tuple[int, int], launcher: int) -> NoReturn:
+def serve(control: int, pipes: tuple[int, int], slate: Slate, launcher: int) -> NoReturn:
     """Do what the launcher orders until it is gone."""
     code = OWN_TROUBLE
     try:
         signal.set_wakeup_fd(-1)
         os.setsid()
         proc.become_subreaper()
-        Supervisor(Wire(control), pipes, launcher).serve()
+        Supervisor(Wire(control), pipes, slate, launcher).serve()
         code = 0
     except BaseException:
         import traceback
@@ -55,12 +56,13 @@ def serve(control: int, pipes: tuple[int, int], launcher: int) -> NoReturn:
 class Supervisor:
     """The state of a supervisor."""
 
-    def __init__(self, control: Wire, pipes: tuple[int, int], launcher: int) -> None:
-        """Take over the line to the launcher and the pipes of the slot."""
+    def __init__(self, control: Wire, pipes: tuple[int, int], slate: Slate, launcher: int) -> None:
+        """Take over the line to the launcher, and the pipes and the slate of the slot."""
         self._control, self._launcher = control, launcher
-        self._us = claim.Watcher(proc.boot_id(), launcher, proc.start_time(os.getpid()), pipes)
+        self._us = claim.Watcher(proc.boot_id(), launcher, proc.start_time(os.getpid()), pipes, slate)
         self._wake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._wished = False
+        self._began = b""  # what is still to be told of an attempt: a short one is told in one breath
         self._inbox: deque[bytes] = deque()
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
@@ -85,22 +87,13 @@ class Supervisor:
         """Remember that somebody wrote a wish; the wakeup descriptor wakes the watch."""
         self._wished = True
 
-    def _tell_began(self, attempt_id: str, pid: int, at_ms: int) -> None:
-        """Tell the launcher that a command runs."""
-        self._tell({"did": "began", "id": attempt_id, "pid": pid, "at": at_ms})
-
-    def _tell(self, message: Message) -> None:
-        """Tell the launcher, if there still is one."""
-        self._control.send(words.encode(message))
-
     def _run(self, order: Message) -> None:
         """Start a command and watch it to its end."""
         folder = order["folder"]
-        tell = partial(self._tell_began, order["id"])
         try:
-            run, streams = claim.start(order, self._us, tell)
+            run, streams = claim.start(order, self._us)
         except claim.Taken:
-            self._tell({"did": "taken", "id": order["id"]})
+            self._control.send(words.encode({"did": "taken", "id": order["id"]}))
             return
         except claim.Refused as refused:
             outcome = refused.outcome._replace(started_at=time.time_ns() // 1_000_000)
@@ -108,7 +101,7 @@ class Supervisor:
             return
         finally:
             os.chdir("/")  # no worktree is kept busy by us
-        family = Children(run.pid)
+        family = Children(run.pid, self._us.slate)
         logs = [stream.log for stream in streams]
         self._watch(Attempt(run, family, streams, logs, Clocks(run)), folder)
 
@@ -129,7 +122,7 @@ class Supervisor:
             family.told(order["status"], order["usage"])
         heard = time.monotonic() if any(log.total for log in logs) or not run.first_byte_ms else None
         attempt = Attempt(run, family, streams, logs, Clocks(run, heard))
-        self._tell_began(run.id, run.pid, run.started_at)
+        self._us.slate.note_pid(run.pid)
         self._watch(attempt, folder)
         family.close()
         for stream in streams:
@@ -153,23 +146,18 @@ class Supervisor:
         poll.register(self._wake, select.POLLIN)
         if not self._control.closed:
             poll.register(self._control.fd, select.POLLIN)
-        mentioned = False
         self._listen(attempt)  # a wish may have come together with the order
+        run = attempt.run
+        self._began = words.encode({"did": "began", "id": run.id, "pid": run.pid, "at": run.started_at})
+        told_at = time.monotonic() + BEGIN_SECS
         while not attempt.is_over():
-            if not mentioned and attempt.family.status is not None:
-                self._tell(
-                    {
-                        "did": "ended",
-                        "id": attempt.run.id,
-                        "status": attempt.family.status,
-                        "usage": attempt.family.usage,
-                    }
-                )
-                mentioned = True
-            for descriptor, _ in poll.poll(attempt.timeout_ms()):
+            if self._began and time.monotonic() >= told_at:
+                self._control.send(self._began)
+                self._began = b""
+            for descriptor, _ in poll.poll(BEGIN_SECS * 1000 if self._began else attempt.timeout_ms()):
                 self._attend(attempt, descriptor, poll, folder)
         outcome = attempt.close()
-        self._conclude(attempt.run.id, folder, outcome, attempt.soiled)
+        self._conclude(run.id, folder, outcome, attempt.soiled)
 
     def _attend(self, attempt: Attempt, descriptor: int, poll: select.poll, folder: str) -> None:
         """See to one descriptor that has something."""
@@ -217,7 +205,8 @@ class Supervisor:
         message: Message = {"did": "done", "id": attempt_id, "soiled": soiled}
         if not folder or not self._written(folder, outcome):
             message["outcome"] = outcome._asdict()
-        self._tell(message)
+        self._control.send(self._began + words.encode(message))
+        self._began = b""
 
     def _written(self, folder: str, outcome: Outcome) -> bool:
         """Write an outcome; False if its folder does not want it. What is known is not replaced by what is not."""

@@ -35,6 +35,10 @@ class Wire:
         self._out += line
         self.flush()
 
+    def put(self, line: bytes) -> None:
+        """Have a line sent with the next flush."""
+        self._out += line
+
     def flush(self) -> None:
         """Send what waits, as far as the peer takes it now."""
         try:

@@ -31,6 +31,8 @@ MISSING, NOT_EXECUTABLE = 127, 126
 Reason = Literal["exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost"]
 REASONS = ("exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost")
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
 Message = dict[str, Any]
 Usage = tuple[float, float, int]  # seconds of user and system time, largest resident set in KiB
 
@@ -110,7 +112,7 @@ class Run(NamedTuple):
 
 def encode(message: Message) -> bytes:
     """Write a message as one line; names that are not UTF-8 survive as escapes."""
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return _ENCODER.encode(message).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:

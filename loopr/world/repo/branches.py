@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loopr.errors import Problem, SettingsError
-from loopr.world.repo.calls import Door
+from loopr.errors import Problem, SettingsError, WorldError
+from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import holders, read_line
-from loopr.world.repo.ground import HEADS, PLANS, Ground
-from loopr.world.repo.refs import Move, RefRaced, commit_of, is_ancestor, move_refs, read_refs
+from loopr.world.repo.ground import HEADS, PLANS, WORK, Ground
+from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.refs import Move, commit_of, is_ancestor, move_refs, read_refs
 from loopr.world.repo.words import PlanTip, Start, Waits
 
 
@@ -41,18 +42,27 @@ def ensure_plan(ground: Ground, plan: str, base_commit: str) -> PlanTip:
         if branch not in refs and is_ancestor(door, refs[marker], base_commit):  # a crash came between the two
             move_refs(door, [Move(branch, refs[marker], "")])
         return plan_tip(ground, plan)
-    refuse_foreign(ground, plan, refs)
-    try:
-        move_refs(door, [Move(marker, base_commit, ""), Move(branch, base_commit, "")], f"loopr: begin {plan}")
-    except RefRaced:
-        return ensure_plan(ground, plan, base_commit)
+    begin_branch(ground, plan, marker, base_commit)
     return PlanTip(base_commit, base_commit)
 
 
-def refuse_foreign(ground: Ground, name: str, refs: dict[str, str]) -> None:
+def begin_branch(ground: Ground, name: str, marker: str, commit: str) -> None:
+    """Make a branch of ours after the ref that marks it as ours, or say whose branch is in the way."""
+    door, branch = ground.door, ground.branch(name)
+    if read_refs(door, branch):
+        _refuse_foreign(ground, name)
+    try:  # a marker without its branch, which a crash may leave, is mended by the next call
+        put_refs(door, [Move(marker, commit, ""), Move(branch, commit, "")], f"loopr: begin {name}")
+    except GitFailed:
+        move_refs(door, [Move(marker, "") for _ in read_refs(door, marker)], "loopr: not begun")
+        _refuse_foreign(ground, name)
+        raise
+
+
+def _refuse_foreign(ground: Ground, name: str) -> None:
     """Raise where a branch of somebody else's has the name of ours, or stands in its way."""
     short, branch = ground.short_branch(name), ground.branch(name)
-    if branch in refs:
+    if read_refs(ground.door, branch):
         raise SettingsError(
             f'there is a branch "{short}" already, and loopr did not make it',
             hint=f"rename it: git branch -m {short} {short}-old",
@@ -65,6 +75,18 @@ def refuse_foreign(ground: Ground, name: str, refs: dict[str, str]) -> None:
             f'a branch called "{in_way}" is in the way of "{short}"',
             hint=f"rename it: git branch -m {in_way} {in_way.replace('/', '-')}-old, or set git.branch_prefix",
         )
+
+
+def loop_tip(ground: Ground, name: str) -> str:
+    """Return where the branch of a loop stands; one that somebody deleted comes back at the engine's last commit."""
+    branch, work = ground.branch(name), WORK + name
+    refs = read_refs(ground.door, branch, work)
+    if branch in refs:
+        return refs[branch]
+    if work not in refs:
+        raise WorldError(f'the branch "{ground.short_branch(name)}" is gone', hint="`loopr retry --fresh` begins anew")
+    put_refs(ground.door, [Move(branch, refs[work], "")], "loopr: bring back")
+    return refs[work]
 
 
 def plan_tip(ground: Ground, plan: str) -> PlanTip:

@@ -81,11 +81,12 @@ _TRIES = 9
 _FIRST_WAIT_SECS = 0.005
 _PASSING = re.compile(
     r"failed to read \S*commondir|could not create (leading )?director|could not lock config file"
-    r"|gc is already running|Unable to create '.*\.lock': File exists|Another git process seems to be running"
+    r"|could not open '.*/worktrees/.*' for writing|gc is already running"
+    r"|Unable to create '.*\.lock': File exists|Another git process seems to be running"
 )
 _HOST = re.compile(
     r"No space left|Read-only file system|Too many open files|Cannot allocate memory|Input/output error"
-    r"|Resource temporarily unavailable|quota exceeded|\.lock': File exists",
+    r"|Resource temporarily unavailable|quota exceeded|\.lock': File exists|could not lock config file",
     re.IGNORECASE,
 )
 _TOLD_LINES = 6
@@ -172,13 +173,16 @@ def call(folder: Path, words: list[str], environment: Mapping[str, str], stdin: 
     inherited = [name for name in LOCAL_VARIABLES if name in os.environ and name not in environment]
     drop = ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
     calm = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true"}
+    command = [*drop, "git", "-C", str(folder), *words]
+    if not stdin:
+        return _execute(command, calm | dict(environment), None, kept)
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
-        return _execute([*drop, "git", "-C", str(folder), *words], calm | dict(environment), given, kept)
+        return _execute(command, calm | dict(environment), given, kept)
 
 
-def _execute(command: list[str], environment: dict[str, str], given: IO[bytes], kept: Kept) -> Said:
+def _execute(command: list[str], environment: dict[str, str], given: IO[bytes] | None, kept: Kept) -> Said:
     """Start git through GitPython, one object for each call: a shared one is not safe among threads."""
     try:
         from git.cmd import Git
@@ -188,7 +192,7 @@ def _execute(command: list[str], environment: dict[str, str], given: IO[bytes], 
     try:
         said = Git().execute(
             command,
-            istream=cast(BinaryIO, given),
+            istream=cast(BinaryIO | None, given),
             env=environment,
             with_extended_output=True,
             with_exceptions=False,

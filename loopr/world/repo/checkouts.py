@@ -47,11 +47,18 @@ def holders(ground: Ground, branch: str) -> list[Checkout]:
 
 def _linked(ground: Ground) -> Iterator[tuple[Path, Path]]:
     """Pair the folder of each linked worktree with its administrative folder."""
-    places = ground.common / "worktrees"
-    for admin in sorted(places.iterdir()) if places.is_dir() else ():
+    for admin in _listed(ground.common / "worktrees"):
         text = read_line(admin / "gitdir")
         if text:
             yield (admin / text).parent, admin
+
+
+def _listed(folder: Path) -> list[Path]:
+    """List a folder that git may take away at any moment."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _branch(git_dir: Path) -> str:

@@ -10,13 +10,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from loopr.errors import Problem
-from loopr.world.repo.branches import head_of
+from loopr.world.repo.branches import head_of, loop_tip
 from loopr.world.repo.calls import Door
 from loopr.world.repo.ground import HEADS, WORK, Ground, backup_ref
 from loopr.world.repo.laying import Laying, finish, lay
+from loopr.world.repo.making import make_commit
+from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.pristine import remove
 from loopr.world.repo.records import forget_record, read_record
-from loopr.world.repo.refs import Move, commit_of, is_ancestor, make_commit, move_refs, read_refs
+from loopr.world.repo.refs import Move, commit_of, is_ancestor, read_refs, tree_of
+from loopr.world.repo.rules import RULES_FILE, note_rules, rules_differ, sealed, some_rules
 from loopr.world.repo.scanning import problems_on_disk
 from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, need_slot, opened, write_line
 from loopr.world.repo.words import Committed, Message
@@ -27,10 +30,12 @@ _HALF_DONE = ("*_HEAD", "MERGE_*", "AUTO_MERGE", "SQUASH_MSG", "BISECT_*", "sequ
 def commit_attempt(ground: Ground, name: str, attempt: int, message: Message) -> Committed:
     """Commit what an attempt left; what is refused stays in the folder and is named. Twice is once."""
     with opened(ground, need_slot(ground, name)) as at:
+        if not sealed(at):
+            note_rules(at)
         finished = finish(at)
         record = read_record(ground, name)
+        tip = loop_tip(ground, name)
         refs = read_refs(at.door, at.branch, WORK + name)
-        tip = refs.get(at.branch) or refs[WORK + name]
         if finished or (record is not None and record.attempt >= attempt):  # laid by us, after this very attempt
             return Committed(tip, False)
         head = _head(at, tip)
@@ -59,8 +64,8 @@ def _commit(at: Opened, parent: str, refs: dict[str, str], message: Message) -> 
     tip = make_commit(door, tree, [parent], message) if tree else parent
     moves = [Move(ref, tip, refs.get(ref, "")) for ref in (branch, work) if refs.get(ref) != tip]
     if known and known != parent and not is_ancestor(door, known, tip):  # it rewrote its own history: allowed, and kept
-        moves.append(Move(backup_ref(at.name, known), known))
-    move_refs(door, moves, "loopr: commit")
+        moves.insert(0, Move(backup_ref(at.name, known), known))
+    put_refs(door, moves, "loopr: commit")
     _settle(at)
     return Committed(tip, tip != known, tuple(refused))
 
@@ -72,7 +77,7 @@ def _bring_back(at: Opened, tip: str, head: str, message: Message) -> Committed:
     tree, refused = write_tree(at, head, all_paths=True)
     found = make_commit(door, tree, [head], message) if tree else head
     backup = backup_ref(at.name, found)
-    move_refs(door, [Move(backup, found)], "loopr: set aside")
+    put_refs(door, [Move(backup, found)], "loopr: set aside")
     _settle(at)
     lay(at, Laying(tip))
     problem = Problem(
@@ -115,20 +120,40 @@ def write_tree(at: Opened, commit: str, *, all_paths: bool = False, fits: bool =
     hidden = _hidden(at.door, own, [path for path, tag in tags.items() if tag == "R"])
     looked_at = [(path, tag == "?") for path, tag in tags.items() if path not in hidden]
     refused = problems_on_disk(at.place, looked_at, ground.max_file_bytes)
-    _stage(own, [path for path, _ in looked_at if path not in refused])
-    same = own.ask("diff-index", "--cached", "--quiet", commit).code == 0
-    return "" if same else own.run("write-tree").line, list(refused.values())
+    if not fits and some_rules(index) and rules_differ(own, WORK + at.name, commit):
+        note_rules(at)
+    staged = [path for path, _ in looked_at if path not in refused]
+    _stage(own, staged)
+    if any(path.rpartition("/")[2] == RULES_FILE for path in staged):
+        note_rules(at)
+    if not staged and own.ask("diff-index", "--cached", "--quiet", commit).code == 0:
+        return "", list(refused.values())
+    tree = own.run("write-tree").line
+    return tree if tree != tree_of(own, commit) else "", list(refused.values())
 
 
 def _stage(own: Door, paths: list[str]) -> None:
-    """Bring our own index up to what lies at these paths; where a folder took the place of a file, the file is gone."""
-    folders = [path for path in paths if _is_plain_folder(own.work_tree / path)]
-    gone = b"".join(f"0 {'0' * 40}\t".encode() + os.fsencode(path) + b"\0" for path in folders)
-    there = b"".join(os.fsencode(path) + b"\0" for path in paths if path not in set(folders))
+    """Bring our own index up to what lies at these paths; a folder, or a link on the way, means that a file is gone."""
+    links = {folder for folder in _folders_of(paths) if (own.work_tree / folder).is_symlink()}
+    lost = {path for path in paths if links.intersection(_folders_of([path]))}
+    lost.update(path for path in paths if path not in lost and _is_plain_folder(own.work_tree / path))
+    gone = b"".join(f"0 {'0' * 40}\t".encode() + os.fsencode(path) + b"\0" for path in paths if path in lost)
+    there = b"".join(os.fsencode(path) + b"\0" for path in paths if path not in lost)
     if gone:
         own.run("update-index", "-z", "--index-info", stdin=gone)
     if there:
         own.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=there)
+
+
+def _folders_of(paths: list[str]) -> set[str]:
+    """Name every folder that these paths lie in."""
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def _is_plain_folder(path: Path) -> bool:

@@ -11,8 +11,10 @@ from pathlib import Path
 from loopr.world.repo.calls import Door
 from loopr.world.repo.ground import CANDIDATE, Ground, backup_ref
 from loopr.world.repo.laying import Laying, finish, lay
+from loopr.world.repo.making import make_commit
+from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.records import read_record, write_record
-from loopr.world.repo.refs import Move, make_commit, merge_base, move_refs, read_refs
+from loopr.world.repo.refs import Move, merge_base, read_refs
 from loopr.world.repo.slots import Opened, need_slot, opened
 from loopr.world.repo.words import Clash, ClashFile, Hunk, LaidClash, Message
 
@@ -30,7 +32,7 @@ def lay_clash(ground: Ground, clash: Clash) -> LaidClash:
         if record is None or record.attempt < clash.attempt or not laid:
             shape = make_commit(at.door, clash.tree, [clash.plan_tip], Message("conflict"))
             keep = Move(backup_ref(clash.name, clash.loop_tip), clash.loop_tip)
-            move_refs(at.door, [keep, Move(CANDIDATE + clash.name, shape)], "loopr: conflict")
+            put_refs(at.door, [keep, Move(CANDIDATE + clash.name, shape)], "loopr: conflict")
             write_record(ground, clash)
             lay_files(at, clash)
         return _described(at, clash)

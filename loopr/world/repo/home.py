@@ -14,8 +14,10 @@ from loopr.world.repo.calls import QUIET, Door
 from loopr.world.repo.checkouts import Checkout, checkouts
 from loopr.world.repo.ground import CANDIDATE, HEADS, Ground
 from loopr.world.repo.laying import Laying, finish, lay
+from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
-from loopr.world.repo.refs import Move, RefRaced, is_ancestor, make_commit, merge_base, move_refs, read_refs, tree_of
+from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs, tree_of
 from loopr.world.repo.returning import release
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.slots import need_slot, opened
@@ -39,7 +41,7 @@ def build_home(ground: Ground, plan: str, onto: str, message: Message) -> HomeCa
     new, problem = _joined(ground, plan, onto, (old, now.tip), message)
     if problem is not None:
         return Refusal((problem,))
-    move_refs(door, [Move(CANDIDATE + _room(plan), new)], "loopr: candidate")
+    put_refs(door, [Move(CANDIDATE + _room(plan), new)], "loopr: candidate")
     commits = door.run("log", "-z", f"--max-count={COMMITS_SHOWN}", "--format=%H %s", f"{old}..{new}")
     changed = tuple(each.path for each in changed_entries(door, old, new))
     rows = tuple(line for line in os.fsdecode(commits.out).split("\0") if line)

@@ -9,14 +9,16 @@ import hashlib
 from typing import Literal
 
 from loopr.errors import Problem
-from loopr.world.repo.branches import plan_in_use, plan_tip
+from loopr.world.repo.branches import loop_tip, plan_in_use, plan_tip
 from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, Ground
 from loopr.world.repo.laying import Laying, finish, lay
+from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
+from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.protection import Protect, changed_protected, put_back
 from loopr.world.repo.records import read_record
-from loopr.world.repo.refs import Move, RefRaced, is_ancestor, make_commit, merge_base, move_refs, read_refs, tree_of
-from loopr.world.repo.scanning import changed_entries, problems_in_tree
+from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs, tree_of
+from loopr.world.repo.scanning import problems_in_tree
 from loopr.world.repo.slots import Opened, need_slot, opened
 from loopr.world.repo.words import Candidate, Clash, Intent, Landed, Message, Overtaken, Refusal, Taken, Waits
 
@@ -35,7 +37,7 @@ def build_candidate(
         return Refusal((now.problem,))
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
-        tip = read_refs(at.door, at.branch)[at.branch]
+        tip = loop_tip(ground, name)
         base = merge_base(at.door, now.tip, tip)
         if not base:
             return Refusal((_unrelated(ground, name, plan),))
@@ -46,8 +48,7 @@ def build_candidate(
             if merged.files:
                 return Clash(name, plan, attempt, now.tip, tip, theirs, *merged)
         own = tree_of(at.door, tip)
-        tree = put_back(ground, at.door, own if base == now.tip else merged.tree, now.tip, protect)
-        entries = changed_entries(at.door, now.tip, tree)
+        tree, entries = put_back(ground, at.door, own if base == now.tip else merged.tree, now.tip, protect)
         return Candidate(
             name,
             plan,
@@ -65,7 +66,7 @@ def build_candidate(
 def _with_plans_paths(at: Opened, tip: str, plan_tip: str, protect: Protect) -> str:
     """Return the loop's tip with what is not its to change as the plan has it: no conflict can come from there."""
     before = tree_of(at.door, tip)
-    tree = put_back(at.ground, at.door, before, plan_tip, protect)
+    tree, _ = put_back(at.ground, at.door, before, plan_tip, protect)
     return tip if tree == before else make_commit(at.door, tree, [tip], Message("protected paths put back"))
 
 
@@ -97,7 +98,7 @@ def take_over(ground: Ground, name: str, plan: str, at_ms: int) -> Taken:
     now = plan_tip(ground, plan)
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
-        tip = read_refs(at.door, at.branch)[at.branch]
+        tip = loop_tip(ground, name)
         if now.problem is not None or read_record(ground, name) or not merge_base(at.door, tip, now.tip):
             return Taken("left alone", tip)
         if is_ancestor(at.door, now.tip, tip):
@@ -134,16 +135,23 @@ def make_intent(
     if not candidate.empty:
         parents = [candidate.plan_tip, *([tip] if history == "merge" else [])]
         new = make_commit(door, candidate.tree, parents, message)
-    move_refs(door, [Move(CANDIDATE + candidate.name, new)], "loopr: candidate")
+    put_refs(door, [Move(CANDIDATE + candidate.name, new)], "loopr: candidate")
     return Intent(candidate.name, candidate.plan, candidate.plan_tip, new, tip)
 
 
-def has_landed(ground: Ground, intent: Intent) -> bool:
-    """Say whether a landing has been done: its commit is on the plan branch."""
-    branch = ground.branch(intent.plan)
-    tip = read_refs(ground.door, branch).get(branch)
-    landed = read_refs(ground.door, LANDED + intent.name).get(LANDED + intent.name) == intent.loop_tip
-    return tip is not None and is_ancestor(ground.door, intent.new, tip) and (landed or intent.new != intent.old)
+def has_landed(ground: Ground, name: str, intent: Intent | None = None) -> bool:
+    """Say whether a loop has landed, wherever its plan's branch has gone since.
+
+    The ref that says so is made with the move of the plan's branch. Git writes one ref after the other, this one last:
+    where a crash came between them the intent that was written down tells, and `land` with it does what is missing.
+    """
+    if LANDED + name in read_refs(ground.door, LANDED + name):
+        return True
+    branch = "" if intent is None else ground.branch(intent.plan)
+    tip = read_refs(ground.door, branch).get(branch) if branch else None
+    if intent is None or tip is None or intent.new == intent.old:
+        return False
+    return is_ancestor(ground.door, intent.new, tip)
 
 
 def land(ground: Ground, intent: Intent) -> Landed | Waits | Overtaken | Refusal:

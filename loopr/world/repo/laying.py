@@ -11,8 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from loopr.world.repo.branches import head_of
 from loopr.world.repo.ground import WORK, backup_ref
-from loopr.world.repo.refs import Move, move_refs, read_refs
+from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.refs import Move, read_refs
+from loopr.world.repo.rules import note_rules, put_seal, rules_differ, sealed, some_rules
 from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, write_line
 
 _MARK = "loopr-laying"
@@ -56,6 +59,9 @@ def finish(at: Opened) -> bool:
         return False
     if laying.judged:
         _keep_strays(at, laying)
+        if _untouched(at, laying):
+            mark.unlink()
+            return True
     _carry_out(at, laying)
     if laying.judged:
         kept = [word for each in at.ground.left_out for word in ("-e", f"/{each}")]
@@ -64,11 +70,21 @@ def finish(at: Opened) -> bool:
     return True
 
 
+def _untouched(at: Opened, laying: Laying) -> bool:
+    """Say whether a judge has left the worktree as it was: on its branch, with every file and no other."""
+    refs = read_refs(at.door, at.branch, WORK + at.name)
+    if set(refs.values()) != {laying.commit} or head_of(at.admin) != at.branch:
+        return False
+    own = at.door.with_index(at.admin / PRIVATE_INDEX)
+    said = own.ask("ls-files", "-o", "-m", "-d", "--exclude-standard", "-z")
+    return said.code == 0 and not said.out
+
+
 def _keep_strays(at: Opened, laying: Laying) -> None:
     """Keep what a judge committed: it is no part of the work, but it may be all that somebody has."""
     tip = read_refs(at.door, at.branch).get(at.branch, laying.commit)
     if tip != laying.commit:
-        move_refs(at.door, [Move(backup_ref(at.name, tip), tip)])
+        put_refs(at.door, [Move(backup_ref(at.name, tip), tip)], "loopr: keep")
 
 
 def _carry_out(at: Opened, laying: Laying) -> None:
@@ -76,12 +92,17 @@ def _carry_out(at: Opened, laying: Laying) -> None:
     admin, door, branch, work = at.admin, at.door, at.branch, WORK + at.name
     refs = read_refs(door, branch, work)
     moves = [Move(ref, laying.commit) for ref in (branch, work) if refs.get(ref) != laying.commit]
-    move_refs(door, moves, "loopr: take over")
+    put_refs(door, moves, "loopr: take over")
     write_line(admin / "HEAD", f"ref: {branch}")
     (admin / "index.lock").unlink(missing_ok=True)
     with suppress(FileNotFoundError):
         copy_over(admin / PRIVATE_INDEX, admin / "index")
+    ruled, as_noted = some_rules(admin / "index"), sealed(at)
+    note_rules(at)  # taken back below; not so after a crash
     door.run("read-tree", "--reset", "-u", "--no-sparse-checkout", laying.tree or laying.commit)
+    ruled = ruled or some_rules(admin / "index")
+    if as_noted and not (ruled and rules_differ(door, refs.get(work, ""), laying.commit)):
+        put_seal(at)
     if laying.tree:  # the index stands at the commit, so that the change is there to be mended and added
         door.run("read-tree", "--reset", "--no-sparse-checkout", laying.commit)
     for path in laying.files:

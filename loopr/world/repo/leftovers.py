@@ -12,8 +12,9 @@ from loopr.world.repo.checkouts import checkouts, read_line
 from loopr.world.repo.commits import write_tree
 from loopr.world.repo.ground import BACKUP, CANDIDATE, HEADS, LANDED, PLANS, POOL_FOLDER, WORK, Ground
 from loopr.world.repo.locks import remove_stale
+from loopr.world.repo.plain import plain_folders, remove_plain
 from loopr.world.repo.refs import Move, commit_of, contained_in, move_refs, read_refs
-from loopr.world.repo.returning import is_safe, unpushed
+from loopr.world.repo.returning import is_safe, release, unpushed
 from loopr.world.repo.slots import LOCK_REASON, Slot, displaced, load, opened, save
 from loopr.world.repo.words import Leftover
 from loopr.world.repo.worktrees import Occupied, nobody, remove_worktree
@@ -23,22 +24,24 @@ _IN_USE = "in use"
 
 def leftovers(ground: Ground, in_use: Set[str], occupied: Occupied = nobody) -> list[Leftover]:
     """List what is there; `in_use` are the names of loops that are not over and the ids of plans that are open."""
-    trees = [*_worktrees(ground, in_use, occupied), *_folders(ground)]
+    trees = [*_worktrees(ground, in_use, occupied), *_folders(ground, in_use, occupied)]
     going = {each.name for each in trees if each.may_go}
     found = [*trees, *_branches(ground, in_use, going), *_refs(ground, in_use)]
     return sorted(found, key=lambda each: (each.kind, each.name))
 
 
 def clear_away(ground: Ground, items: list[Leftover], in_use: Set[str], occupied: Occupied = nobody) -> list[Leftover]:
-    """Remove those of these things that may still go, and return what was removed."""
+    """Remove those of these things that may still go, and return what was removed.
+
+    The worktree of a loop that is over goes to the pool while that has room.
+    """
     still = {(each.kind, each.name) for each in leftovers(ground, in_use, occupied) if each.may_go}
     chosen = [each for each in items if (each.kind, each.name) in still]
+    chosen = [each for each in chosen if each.kind != "folder" or remove_plain(ground.worktrees, each.name)]
+    for each in chosen:
+        if each.kind == "worktree":
+            _give_up(ground, each.name, occupied)
     with ground.alone() as door:
-        slots = load(ground)
-        for each in chosen:
-            if each.kind == "worktree":
-                remove_worktree(ground, slots, slots[each.name], door)
-                save(ground, slots)
         held = {each.branch for each in checkouts(ground)}
         chosen = [each for each in chosen if each.place not in held]
         refs = [each.place for each in chosen if each.kind in ("branch", "ref")]
@@ -46,6 +49,18 @@ def clear_away(ground: Ground, items: list[Leftover], in_use: Set[str], occupied
         now = read_refs(door, *refs)
         move_refs(door, [Move(ref, "", commit) for ref, commit in now.items()], "loopr: gc")
     return chosen
+
+
+def _give_up(ground: Ground, slot_id: str, occupied: Occupied) -> None:
+    """Let the pool have a worktree that served a loop to its end; one that was set aside is never used again."""
+    slot = load(ground).get(slot_id)
+    if slot is not None and slot.state not in ("free", "retired"):
+        release(ground, slot.name, occupied)
+    elif slot is not None:
+        with ground.alone() as door:
+            slots = load(ground)
+            remove_worktree(ground, slots, slot, door)
+            save(ground, slots)
 
 
 def forget(ground: Ground, name: str) -> list[str]:
@@ -117,13 +132,14 @@ def _kept_elsewhere(ground: Ground, commit: str) -> str:
     return contained_in(ground.door, commit, [HEADS, WORK, BACKUP, LANDED, PLANS])
 
 
-def _folders(ground: Ground) -> Iterator[Leftover]:
-    """Name the folders beside our worktrees that nobody knows: they are not ours to judge."""
+def _folders(ground: Ground, in_use: Set[str], occupied: Occupied) -> Iterator[Leftover]:
+    """Judge the folders beside our worktrees: plain ones are ours, and what nobody knows is not ours to judge."""
     known = {slot.place(ground) for slot in load(ground).values()}
+    plain = {Path(each.place): each for each in plain_folders(ground.worktrees, in_use, occupied)}
     for parent in (ground.worktrees, ground.worktrees / POOL_FOLDER):
         for path in sorted(parent.iterdir()) if parent.is_dir() else ():
-            if path not in known and path.is_dir() and path.name != POOL_FOLDER:
-                yield Leftover("folder", path.name, str(path), False, "loopr does not know it")
+            if path not in known and path.is_dir() and not path.name.startswith("."):
+                yield plain.get(path) or Leftover("folder", path.name, str(path), False, "loopr does not know it")
 
 
 def _branches(ground: Ground, in_use: Set[str], going: Set[str]) -> Iterator[Leftover]:

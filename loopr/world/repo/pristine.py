@@ -13,11 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from loopr.errors import WorldError
+from loopr.world.repo.checkouts import read_line
+from loopr.world.repo.rules import RULES_MARK, note_rules, put_seal, rules_differ, sealed, some_rules
 from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, write_line
 
-_KEPT = frozenset({"HEAD", "commondir", "gitdir", "locked", "index", PRIVATE_INDEX})
-_FLAGGED = re.compile(rb"(?:^|\0)(?!H )[^\0]")
-_GITLINK = re.compile(rb"(?:^|\0)H 160000 [0-9a-f]+ 0\t([^\0]+)")
+_KEPT = frozenset({"HEAD", "commondir", "gitdir", "locked", PRIVATE_INDEX, RULES_MARK})
+_GITLINK = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ 0\t([^\0]+)")
 
 
 class Unclean(WorldError):
@@ -26,42 +27,41 @@ class Unclean(WorldError):
 
 def make_pristine(at: Opened, commit: str) -> None:
     """Make the worktree hold exactly this commit on its branch, and nothing else; `Unclean` if that cannot be."""
-    admin = at.admin
-    thorough = (admin / "modules").exists() or not (admin / PRIVATE_INDEX).exists()
-    purge(admin)
-    write_line(admin / "HEAD", f"ref: {at.branch}")
-    with suppress(FileNotFoundError):  # our copy has no odd flags: commands write to the other
-        (admin / PRIVATE_INDEX).replace(admin / "index")
-    left = _clean(at, commit, thorough)
-    if left:  # the index hides something: without one, every file is written anew
-        remove(admin / "index")
-        left = _clean(at, commit, True)
+    admin, before = at.admin, read_line(at.admin / "HEAD")
+    filled = (admin / "modules").exists() or (at.place / ".gitmodules").exists()
+    as_noted = sealed(at)  # looked at before the worktree's own settings go
+    note_rules(at)  # for whoever comes after a crash
+    purge(admin)  # with the index that commands could write to; ours has no odd flags
+    if as_noted:
+        with suppress(FileNotFoundError):
+            (admin / PRIVATE_INDEX).replace(admin / "index")
+    else:
+        _empty(at.place)  # rules that lie about, tracked or not, would have a say in how files are written
+    ruled = some_rules(admin / "index")
+    left = _clean(at, commit, filled)
+    ruled = ruled or some_rules(admin / "index")
+    if left or (as_noted and ruled and rules_differ(at.door, before, commit)):
+        remove(admin / "index")  # without an index every file is written anew
+        left = _clean(at, commit, filled)
     if left:
         raise Unclean(f"{at.place} does not come clean: {left}")
+    remove(admin / "logs")  # it would tell of the last loop's commits
+    put_seal(at)
+    write_line(admin / "HEAD", f"ref: {at.branch}")
     copy_over(admin / "index", admin / PRIVATE_INDEX)
 
 
-def _clean(at: Opened, commit: str, thorough: bool) -> str:
-    """Write the files of a commit, take away all else, and say what is still not right."""
-    door = at.door
-    read = door.ask("read-tree", "--reset", "-u", "--no-sparse-checkout", commit)
-    if read.code:
-        door.ask("clean", "-ffdxq")
-        return read.err.strip()
-    if thorough or (at.place / ".gitmodules").exists():
-        listed = door.ask("ls-files", "-v", "-f", "-s", "-z")
-        if listed.code or _FLAGGED.search(listed.out):
-            return listed.err.strip() or "its index has odd flags"
-        _empty_submodules(at.place, listed.out)
+def _clean(at: Opened, commit: str, filled: bool) -> str:
+    """Write the files of a commit, take away all else, and say what that met with."""
+    written = at.door.ask("checkout", "--quiet", "--force", "--detach", commit)
+    if written.code:
+        at.door.ask("clean", "-ffdxq")
+        return written.err.strip()
+    if filled:
+        _empty_submodules(at.place, at.door.run("ls-files", "-s", "-z").out)
     _sweep(at.place)
-    cleaned = door.ask("clean", "-ffdxq")
-    said = door.ask(
-        *("status", "--porcelain", "-z", "--ignored=traditional", "--untracked-files=all", "--ignore-submodules=none"),
-        variables={"GIT_OPTIONAL_LOCKS": "1"},
-    )
-    if said.code or cleaned.code:
-        return said.err.strip() or cleaned.err.strip() or "git clean failed"
-    return ", ".join(said.parts[:3])
+    cleaned = at.door.ask("clean", "-ffdxq")
+    return cleaned.err.strip() or "git clean failed" if cleaned.code else ""
 
 
 def purge(admin: Path) -> None:
@@ -80,6 +80,13 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
+def _empty(place: Path) -> None:
+    """Take all files away but what ties the folder to git."""
+    for entry in os.scandir(place):
+        if entry.name != ".git":
+            remove(Path(entry.path))
+
+
 def _empty_submodules(place: Path, listed: bytes) -> None:
     """Take the files of submodules away; the shared settings, which deinit would change, are left alone."""
     for path in _GITLINK.findall(listed):
@@ -91,11 +98,11 @@ def _empty_submodules(place: Path, listed: bytes) -> None:
 
 def _sweep(place: Path) -> None:
     """Remove pipes, sockets and devices, which git does not see."""
-    folders = [place]
+    folders = [str(place)]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    folders.append(Path(entry.path))
+                    folders.append(entry.path)
                 elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
                     remove(Path(entry.path))

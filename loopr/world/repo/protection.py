@@ -6,6 +6,7 @@ Knows patterns, and how a tree is made from another with some paths replaced. Mu
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,10 +14,10 @@ from typing import Literal, NamedTuple
 
 from loopr.world.repo.calls import Door
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.scanning import Entry, changed_entries
+from loopr.world.repo.scanning import NOTHING, Entry, changed_entries
 from loopr.world.repo.words import PutBack
 
-_NOTHING = "000000"
+_PLAIN = re.compile(r"(?!\.{1,2}(/|$))[A-Za-z0-9_.-]+(/(?!\.{1,2}(/|$))[A-Za-z0-9_.-]+)*/?")
 
 
 class Protect(NamedTuple):
@@ -35,38 +36,56 @@ def changed_protected(door: Door, base: str, loop: str, protect: Protect) -> lis
     """List the protected paths that a loop itself has changed since it parted from the plan."""
     if not protect.patterns:
         return []
-    entries = changed_entries(door, base, loop, *pathspecs(protect.patterns))
-    return [PutBack(each.path, _how(each)) for each in entries if not _may_stay(each, protect)]
+    entries = _protected(door, (base, loop), protect, changed_entries(door, base, loop))
+    return [PutBack(each.path, _how(each)) for each in entries]
 
 
-def put_back(ground: Ground, door: Door, tree: str, plan_tip: str, protect: Protect) -> str:
-    """Return the tree with every protected path, and everything that is never committed, as the plan has it."""
-    left_out = [f":(top,literal){path}" for path in ground.left_out]
-    wrong = [
-        each
-        for each in changed_entries(door, plan_tip, tree, *pathspecs(protect.patterns), *left_out)
-        if ground.is_left_out(each.path) or not _may_stay(each, protect)
-    ]
-    return _with_entries(ground, door, tree, wrong) if wrong else tree
+def put_back(ground: Ground, door: Door, tree: str, plan_tip: str, protect: Protect) -> tuple[str, list[Entry]]:
+    """Return the tree with every protected path, and all that is never committed, as the plan has it; and what differs.
+
+    What differs is what would land: each path that the tree has other than the plan, after things were put back.
+    """
+    entries = changed_entries(door, plan_tip, tree)
+    guarded = {each.path for each in entries if ground.is_left_out(each.path)}
+    guarded |= {each.path for each in _protected(door, (plan_tip, tree), protect, entries)}
+    wrong = [each for each in entries if each.path in guarded]
+    if not wrong:
+        return tree, entries
+    return _with_entries(ground, door, tree, wrong), [each for each in entries if each.path not in guarded]
+
+
+def _protected(door: Door, trees: tuple[str, str], protect: Protect, entries: list[Entry]) -> list[Entry]:
+    """Return those of the entries, which are all that differs between two trees, that are protected."""
+    if not entries or not protect.patterns:
+        return []
+    if all(_PLAIN.fullmatch(pattern) for pattern in protect.patterns):  # git would say the same
+        found = [each for each in entries if any(_covers(pattern, each.path) for pattern in protect.patterns)]
+    else:
+        found = changed_entries(door, *trees, *pathspecs(protect.patterns))
+    return [each for each in found if not _may_stay(each, protect)]
+
+
+def _covers(pattern: str, path: str) -> bool:
+    """Say whether a plain path, of a file or a folder, covers another."""
+    return path.startswith(pattern.rstrip("/") + "/") or path == pattern
 
 
 def _may_stay(entry: Entry, protect: Protect) -> bool:
     """Say whether a protected path may differ: only one that was added, where that is allowed."""
-    return protect.keep_added and entry.was == _NOTHING
+    return protect.keep_added and entry.was == NOTHING
 
 
 def _how(entry: Entry) -> Literal["changed", "deleted", "added"]:
     """Say in a word what was done to a path."""
-    if entry.was == _NOTHING:
+    if entry.was == NOTHING:
         return "added"
-    return "deleted" if entry.mode == _NOTHING else "changed"
+    return "deleted" if entry.mode == NOTHING else "changed"
 
 
 def _with_entries(ground: Ground, door: Door, tree: str, entries: Sequence[Entry]) -> str:
     """Return a tree in which these paths are as they were."""
     absent = "0" * len(tree)
-    rows = [(each.was, absent if each.was == _NOTHING else each.old, each.path) for each in entries]
-    rows.sort(key=lambda row: row[0] != _NOTHING)  # what goes makes place for what comes back
+    rows = [(each.was, absent if each.was == NOTHING else each.old, each.path) for each in entries]
     text = b"".join(f"{mode} {blob}\t".encode() + os.fsencode(path) + b"\0" for mode, blob, path in rows)
     with TemporaryDirectory(dir=ground.state) as folder:
         own = door.with_index(Path(folder) / "index")

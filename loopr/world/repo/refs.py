@@ -1,4 +1,4 @@
-"""Refs and objects: read several at once, change several at once, ask who descends from whom, build commits.
+"""Refs: read several at once, change several at once, ask who descends from whom.
 
 Knows the plumbing of git. Must never know what a ref is for.
 """
@@ -14,7 +14,8 @@ from typing import NamedTuple
 from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.words import Message
+from loopr.world.repo.objects import descends, loose_commit
+from loopr.world.repo.ref_locks import free_left_locks
 
 LOOSE_LIMIT = 1000
 _ABSENT = ("0" * 40, "0" * 64)
@@ -51,6 +52,23 @@ def read_refs(door: Door, *names: str) -> dict[str, str]:
     return found
 
 
+def refs_below(door: Door, *places: str) -> dict[str, str]:
+    """Return all refs at or below some names, read from git's files; one that leads to another is shown as it is."""
+    loose: dict[str, str] = {}
+    for place in places:
+        walked = ((Path(folder), files) for folder, _, files in os.walk(door.common / place))
+        below = [folder / name for folder, files in walked for name in files if not name.endswith(".lock")]
+        for file in (door.common / place, *below):
+            loose[file.relative_to(door.common).as_posix()] = read_line(file)
+    packed = {name: commit for name, commit in _packed(door).items() if _is_below(name, places)}  # read last
+    return packed | {name: text for name, text in loose.items() if text}
+
+
+def _is_below(name: str, places: Sequence[str]) -> bool:
+    """Say whether a ref is at or below one of some names."""
+    return any(name == place or name.startswith(f"{place}/") for place in places)
+
+
 def _read_below(door: Door, folders: Sequence[str]) -> dict[str, str]:
     """Ask git for all refs below some names."""
     said = door.run("for-each-ref", "--format=%(refname)%00%(objectname)", *(name.rstrip("/") for name in folders))
@@ -74,6 +92,11 @@ def _packed(door: Door) -> dict[str, str]:
     return known[1]
 
 
+def any_packed_below(door: Door, folder: str) -> bool:
+    """Say whether a packed ref has a name that begins so."""
+    return any(name.startswith(folder) for name in _packed(door))
+
+
 _PACKED: dict[Path, tuple[tuple[int, int, int], dict[str, str]]] = {}
 
 
@@ -81,6 +104,7 @@ def move_refs(door: Door, moves: Sequence[Move], why: str = "loopr") -> None:
     """Change refs in one transaction, all or none; `RefRaced` where one of them is not where it was expected."""
     if not moves:
         return
+    free_left_locks(door.common)
     text = b"".join(_command(move) for move in moves)
     said = door.ask("update-ref", "-m", why, "--stdin", "-z", stdin=text)
     if said.code:
@@ -102,18 +126,21 @@ def _command(move: Move) -> bytes:
 
 def is_ancestor(door: Door, old: str, new: str) -> bool:
     """Say whether one commit is contained in another; an object that is gone is contained in nothing."""
-    return old == new or door.ask("merge-base", "--is-ancestor", old, new).code == 0
+    return descends(door, old, new) or door.ask("merge-base", "--is-ancestor", old, new).code == 0
 
 
 def merge_base(door: Door, one: str, other: str) -> str:
     """Return the commit at which two lines part, nothing where they have none in common."""
+    if descends(door, one, other):
+        return one
     said = door.ask("merge-base", one, other)
     return said.line.partition("\n")[0] if said.code == 0 else ""
 
 
 def tree_of(door: Door, commit: str) -> str:
     """Return the tree of a commit."""
-    return door.run("rev-parse", "--verify", f"{commit}^{{tree}}").line
+    found = loose_commit(door, commit)
+    return found.tree if found else door.run("rev-parse", "--verify", f"{commit}^{{tree}}").line
 
 
 def commit_of(door: Door, name: str) -> str:
@@ -127,39 +154,6 @@ def contained_in(door: Door, commit: str, refs: Iterable[str]) -> str:
     patterns = [ref.rstrip("/") for ref in refs]
     said = door.ask("for-each-ref", "--count=1", "--format=%(refname)", f"--contains={commit}", *patterns)
     return said.line if said.code == 0 and patterns else ""
-
-
-def make_commit(door: Door, tree: str, parents: Sequence[str], message: Message) -> str:
-    """Make a commit object; the same words, time and identity give the same commit."""
-    when = f"@{message.at_ms // 1000} +0000"
-    variables = dict(_identity(door)) | {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
-    words = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
-    text = message_text(message).encode("utf-8", "replace")
-    return door.run("commit-tree", tree, *words, "-F", "-", stdin=text, variables=variables).line
-
-
-def _identity(door: Door) -> tuple[tuple[str, str], ...]:
-    """Return the identity to supply where the user has configured none; a repository is asked once."""
-    if door.common not in _IDENTITIES:
-        known = door.ask("-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT").code == 0
-        _IDENTITIES[door.common] = () if known else _LOOPR
-    return _IDENTITIES[door.common]
-
-
-_IDENTITIES: dict[Path, tuple[tuple[str, str], ...]] = {}
-_LOOPR = tuple(
-    (f"GIT_{who}_{what}", value)
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "loopr"), ("EMAIL", "loopr@localhost"))
-)
-
-
-def message_text(message: Message) -> str:
-    """Write a commit message: one line, a body, and the trailers as a paragraph of their own."""
-    paragraphs = [" ".join(message.subject.split()) or "work"]
-    paragraphs += [message.body.strip()] if message.body.strip() else []
-    trailers = [f"{key}: {' '.join(str(value).split())}" for key, value in message.trailers]
-    return "\n\n".join([*paragraphs, *(["\n".join(trailers)] if trailers else [])]) + "\n"
 
 
 def pack_refs(ground: Ground, limit: int = LOOSE_LIMIT) -> bool:

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from loopr.errors import Problem
-from loopr.world.repo.branches import head_of
+from loopr.world.repo.branches import head_of, loop_tip
 from loopr.world.repo.calls import QUIET, Door
-from loopr.world.repo.checkouts import holders, read_line
+from loopr.world.repo.checkouts import checkouts, read_line
 from loopr.world.repo.commits import write_tree
 from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, WORK, Ground, backup_ref
 from loopr.world.repo.laying import finish
-from loopr.world.repo.refs import Move, commit_of, contained_in, is_ancestor, make_commit, move_refs, read_refs
+from loopr.world.repo.making import make_commit
+from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.refs import Move, commit_of, contained_in, is_ancestor, move_refs, read_refs
 from loopr.world.repo.slots import (
     LOCK_REASON,
     PRIVATE_INDEX,
@@ -66,7 +68,7 @@ def _emptied(ground: Ground, slot: Slot, derived: bool) -> str:
 def _last_commit(at: Opened) -> str:
     """Return the engine's last commit of the loop, or where its branch stands if that is not known."""
     refs = read_refs(at.door, at.branch, WORK + at.name)
-    return refs.get(WORK + at.name) or refs[at.branch]
+    return refs.get(WORK + at.name) or loop_tip(at.ground, at.name)
 
 
 def set_aside(ground: Ground, name: str, why: str) -> str:
@@ -99,7 +101,7 @@ def unsaved(at: Opened) -> str:
     head = read_refs(at.door, at.branch).get(at.branch, "") if on_branch else commit_of(at.door, "HEAD")
     tip = _last_commit(at)
     if head and head != tip and not is_ancestor(at.door, head, tip):
-        move_refs(at.door, [Move(backup_ref(at.name, head), head)], "loopr: keep")
+        put_refs(at.door, [Move(backup_ref(at.name, head), head)], "loopr: keep")
     refused = _save_files(at, head or tip)
     return f"it holds {refused[0].where}, which is not committed: {refused[0].message}" if refused else ""
 
@@ -114,7 +116,7 @@ def _save_files(at: Opened, parent: str) -> list[Problem]:
     tree, refused = write_tree(at, parent, all_paths=True)
     if tree:
         saved = make_commit(at.door, tree, [parent], Message(f"What was left in the worktree of {at.name}"))
-        move_refs(at.door, [Move(backup_ref(at.name, saved), saved)], "loopr: keep")
+        put_refs(at.door, [Move(backup_ref(at.name, saved), saved)], "loopr: keep")
     return refused
 
 
@@ -173,7 +175,7 @@ def _drop_refs(ground: Ground, name: str, derived: bool) -> None:
     tips = {refs[ref] for ref in (branch, WORK + name) if ref in refs}
     landed = read_refs(ground.door, LANDED + name).get(LANDED + name)
     safe = derived or all(tip == landed or is_safe(ground, tip) for tip in tips)
-    if not refs or not safe or holders(ground, branch):
+    if not refs or not safe or any(each.branch == branch for each in checkouts(ground)):
         return
     with ground.alone() as door:
         move_refs(door, [Move(ref, "", old) for ref, old in refs.items()], f"loopr: done with {name}")

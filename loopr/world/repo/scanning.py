@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.errors import Problem
-from loopr.world.repo.calls import Door, GitFailed
+from loopr.world.repo.calls import Door, GitFailed, Said
+from loopr.world.repo.objects import Leaf, differing, loose
 
+NOTHING = "000000"
 _HEAD_BYTES = 256 * 1024
+_WHOLE = 1 << 40
 _KEY = re.compile(rb"^-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----\s*$", re.MULTILINE)
 _HARMLESS_ENV = frozenset({"example", "sample", "template", "dist", "default", "defaults"})
 _OPENS = re.compile(rb"^<{7} .*^={7}$.*^>{7} ", re.MULTILINE | re.DOTALL)
@@ -33,7 +36,12 @@ class Entry(NamedTuple):
 
 
 def changed_entries(door: Door, old: str, new: str, *patterns: str) -> list[Entry]:
-    """List what differs between two trees, renames shown as two paths."""
+    """List what differs between two trees or commits, renames shown as two paths."""
+    known = None if patterns else differing(door, old, new)
+    if known is not None:
+        absent = Leaf(NOTHING, "0" * len(new))
+        pairs = ((path, was or absent, now or absent) for path, (was, now) in known.items())
+        return [Entry(was.mode, now.mode, was.name, now.name, path) for path, was, now in pairs]
     said = door.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new, "--", *patterns)
     parts = said.parts
     found = []
@@ -77,7 +85,7 @@ def _on_disk(place: Path, path: str, is_new: bool, max_bytes: int) -> Problem | 
 
 def problems_in_tree(door: Door, entries: Iterable[Entry], max_bytes: int) -> list[Problem]:
     """Look at what a tree adds or changes, as objects: a command's own commits pass no other gate."""
-    entries = [each for each in entries if each.mode != "000000"]
+    entries = [each for each in entries if each.mode != NOTHING]
     links = [each for each in entries if each.mode == "120000"]
     files = [each for each in entries if each.mode.startswith("100")]
     found = [_nested(each.path) for each in entries if each.mode == "160000" and each.was != "160000"]
@@ -89,7 +97,7 @@ def problems_in_tree(door: Door, entries: Iterable[Entry], max_bytes: int) -> li
         found += filter(None, [_link(each.path, os.fsdecode(texts[each.blob]))])
     marked = [each for each in small if _OPENS.search(texts[each.blob])]
     for each in small:
-        found += filter(None, [_secret(each.path, texts[each.blob][:_HEAD_BYTES], each.was == "000000")])
+        found += filter(None, [_secret(each.path, texts[each.blob][:_HEAD_BYTES], each.was == NOTHING)])
     return found + list(_left_markers(door, marked))
 
 
@@ -103,20 +111,22 @@ def _left_markers(door: Door, marked: list[Entry]) -> Iterator[Problem]:
 
 def _sizes(door: Door, blobs: list[str]) -> dict[str, int]:
     """Return the sizes of objects."""
-    if not blobs:
-        return {}
-    text = "".join(f"{blob}\n" for blob in dict.fromkeys(blobs)).encode()
-    rows = (line.split() for line in door.run("cat-file", "--batch-check", stdin=text).line.splitlines())
-    return {row[0]: int(row[2]) for row in rows}
+    known = {blob: loose(door, blob, 0) for blob in dict.fromkeys(blobs)}
+    found = {blob: each.size for blob, each in known.items() if each is not None}
+    asked = "".join(f"{blob}\n" for blob in known.keys() - found.keys()).encode()
+    if asked:
+        rows = (line.split() for line in door.run("cat-file", "--batch-check", stdin=asked).line.splitlines())
+        found |= {row[0]: int(row[2]) for row in rows}
+    return found
 
 
 def _contents(door: Door, blobs: list[str]) -> dict[str, bytes]:
-    """Return the contents of objects."""
-    if not blobs:
-        return {}
-    text = "".join(f"{blob}\n" for blob in dict.fromkeys(blobs)).encode()
-    said = door.run("cat-file", "--batch", stdin=text)
-    found, at = {}, 0
+    """Return the contents of objects that are not too large."""
+    known = {blob: loose(door, blob, _WHOLE) for blob in dict.fromkeys(blobs)}
+    found = {blob: each.content for blob, each in known.items() if each is not None}
+    asked = "".join(f"{blob}\n" for blob in known.keys() - found.keys()).encode()
+    said = door.run("cat-file", "--batch", stdin=asked) if asked else Said(0, b"", "")
+    at = 0
     while at < len(said.out):
         end = said.out.index(b"\n", at)
         words = said.out[at:end].decode().split()

@@ -128,20 +128,25 @@ def need_slot(ground: Ground, name: str) -> Slot:
 
 
 def next_id(ground: Ground, slots: Slots) -> str:
-    """Return an id that neither we nor git have used for a worktree that is still there."""
+    """Return an id that neither we nor git use for a worktree, but for one that was cut short while it was made."""
     number = 1
-    while (each := Slot(f"{_ID}{number}")).id in slots or each.admin(ground).exists() or each.place(ground).exists():
+    while (each := Slot(f"{_ID}{number}")).id in slots or _is_taken(ground, each):
         number += 1
     return each.id
+
+
+def _is_taken(ground: Ground, slot: Slot) -> bool:
+    """Say whether something has this id; what lies in the pool and was never written down was never handed out."""
+    if slot.admin(ground).exists():
+        return read_line(slot.admin(ground) / "gitdir") != f"{slot.place(ground)}/.git"
+    return os.path.lexists(slot.place(ground))
 
 
 def point(ground: Ground, slot: Slot) -> None:
     """Write anew what ties a folder to its administrative folder: a command may have changed any of it."""
     admin, place = slot.admin(ground), slot.place(ground)
-    admin.mkdir(parents=True, exist_ok=True)
+    ensure_locked(admin)
     _displace(place)
-    if not (admin / "locked").is_file():  # a person's own reason stays
-        write_line(admin / "locked", LOCK_REASON)
     for file, text in (
         (admin / "gitdir", f"{place}/.git"),
         (admin / "commondir", "../.."),
@@ -151,6 +156,13 @@ def point(ground: Ground, slot: Slot) -> None:
             write_line(file, text)
     if slot.name and not _HEAD.match(read_line(admin / "HEAD")):
         write_line(admin / "HEAD", f"ref: {ground.branch(slot.name)}")
+
+
+def ensure_locked(admin: Path) -> None:
+    """Lock a worktree in git, so that no prune takes it; a person's own reason stays."""
+    admin.mkdir(parents=True, exist_ok=True)
+    if not (admin / "locked").is_file():
+        write_line(admin / "locked", LOCK_REASON)
 
 
 def displaced(place: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from loopr.world.repo.checkouts import checkouts, read_line
 from loopr.world.repo.ground import HEADS, Ground
+from loopr.world.repo.refs import refs_below
 from loopr.world.repo.words import Change
 
 _OTHERS = (HEADS, "refs/tags/", "refs/notes/", "refs/replace/", "refs/stash")
@@ -39,10 +40,8 @@ def look(ground: Ground) -> Sight:
         for path in sorted((ground.common / folder).rglob("*")):
             if path.is_file() and not path.name.endswith(".sample"):
                 files[path.relative_to(ground.common).as_posix()] = _digest(path)
-    below = [each.rstrip("/") for each in _OTHERS]
-    said = ground.door.run("for-each-ref", "--format=%(refname)%00%(objectname)", *below)
-    rows = (line.split("\0") for line in os.fsdecode(said.out).splitlines())
-    return Sight(files, {ref: commit for ref, commit in rows if not ref.startswith(HEADS + ground.prefix)})
+    refs = refs_below(ground.door, *(each.rstrip("/") for each in _OTHERS))
+    return Sight(files, {ref: commit for ref, commit in refs.items() if not ref.startswith(HEADS + ground.prefix)})
 
 
 def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
@@ -85,11 +84,20 @@ def _digest(path: Path) -> str:
 
 def _settings(ground: Ground, file: Path) -> str:
     """Digest the settings in a file, but for those that using submodules or branches of ours leaves there."""
-    if not file.exists():
-        return ""
+    bytes_digest = _digest(file) if file.exists() else ""
+    if bytes_digest and (ground.prefix, bytes_digest) not in _SETTINGS:
+        _SETTINGS[ground.prefix, bytes_digest] = _told_settings(ground, file) or f"broken {bytes_digest}"
+    return _SETTINGS.get((ground.prefix, bytes_digest), "")
+
+
+_SETTINGS: dict[tuple[str, str], str] = {}
+
+
+def _told_settings(ground: Ground, file: Path) -> str:
+    """Ask git for the settings in a file, and digest them; nothing where it cannot read them."""
     said = ground.door.ask("config", "--file", str(file), "--list", "-z")
     if said.code:
-        return "broken " + _digest(file)
+        return ""
     ours = ("submodule.", f"branch.{ground.prefix}")
     kept = sorted(part for part in said.parts if not part.startswith(ours))
     return hashlib.sha256("\0".join(kept).encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -38,13 +38,17 @@ class PlanTip(NamedTuple):
 
 
 class Worktree(NamedTuple):
-    """The checkout of one loop; `fresh` is true where it was made or made clean by this very call."""
+    """The checkout of one loop; `fresh` is true where it was made or made clean by this very call.
+
+    `tip` is where the attempt begins, `base` the newest commit of the plan that it contains.
+    """
 
     name: str
     folder: Path
     git_dir: Path
     branch: str
     tip: str
+    base: str
     fresh: bool
     copied: tuple[str, ...] = ()
 

@@ -7,25 +7,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from loopr.errors import WorldError
-from loopr.world.repo.branches import refuse_foreign
+from loopr.world.repo.branches import begin_branch, loop_tip
 from loopr.world.repo.calls import LOCAL_VARIABLES, Door
 from loopr.world.repo.conflicts import lay_files
 from loopr.world.repo.ground import OWN_FOLDER, WORK, Ground, backup_ref
 from loopr.world.repo.include import copy_included
 from loopr.world.repo.laying import finish
-from loopr.world.repo.pristine import Unclean, make_pristine
+from loopr.world.repo.pristine import Unclean, make_pristine, remove
 from loopr.world.repo.records import read_record
-from loopr.world.repo.refs import Move, is_ancestor, move_refs, read_refs
-from loopr.world.repo.slots import LOCK_REASON, Slot, Slots, among, load, next_id, opened, save, write_line
+from loopr.world.repo.refs import Move, is_ancestor, merge_base, move_refs, read_refs
+from loopr.world.repo.slots import (
+    LOCK_REASON,
+    Slot,
+    Slots,
+    among,
+    ensure_locked,
+    load,
+    next_id,
+    opened,
+    point,
+    save,
+    write_line,
+)
 from loopr.world.repo.words import Worktree
 
 Occupied = Callable[[Path], str]
 """Says why a folder may not be touched, such as a process that lives in it; nothing if it may."""
 
 _CLAIMS = 4
+_ADDS = 100
 
 
 def nobody(_: Path) -> str:
@@ -34,14 +48,17 @@ def nobody(_: Path) -> str:
 
 
 def take(ground: Ground, name: str, start: str, occupied: Occupied = nobody) -> Worktree:
-    """Give a loop its worktree: the one it has, else a clean one on its branch; a new branch begins at `start`."""
+    """Give a loop its worktree: the one it has, else a clean one on its branch; a new branch begins at `start`.
+
+    `start` is the tip of its plan's branch. Whatever somebody removed by hand, folder or branch, is made again.
+    """
     tip = _ensure_branch(ground, name, start)
     for _ in range(_CLAIMS):
         slot = _claim(ground, name, tip, occupied)
         with opened(ground, slot) as at:
             if slot.state == "used":
                 finish(at)
-                return _worktree(ground, slot, tip)
+                return _worktree(ground, slot, loop_tip(ground, name), start)
             try:
                 make_pristine(at, tip)
             except Unclean as error:
@@ -52,14 +69,15 @@ def take(ground: Ground, name: str, start: str, occupied: Occupied = nobody) -> 
             if record is not None and record.clash.plan_tip == tip:  # the folder with the conflict was lost
                 lay_files(at, record.clash)
         put(ground, slot._replace(state="used"))
-        return _worktree(ground, slot, tip, fresh=True, copied=copied)
+        return _worktree(ground, slot, tip, start)._replace(fresh=True, copied=copied)
     raise WorldError(f"no worktree for {name} comes clean", hint="`loopr gc --dry-run` names those that were set aside")
 
 
-def _worktree(ground: Ground, slot: Slot, tip: str, *, fresh: bool = False, copied: tuple[str, ...] = ()) -> Worktree:
-    """Describe the worktree of a slot."""
+def _worktree(ground: Ground, slot: Slot, tip: str, start: str) -> Worktree:
+    """Describe the worktree of a slot, as it was left."""
+    base = merge_base(ground.door, start, tip)
     branch = ground.short_branch(slot.name)
-    return Worktree(slot.name, slot.place(ground), slot.admin(ground), branch, tip, fresh, copied)
+    return Worktree(slot.name, slot.place(ground), slot.admin(ground), branch, tip, base, False)
 
 
 def command_environment(ground: Ground) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -73,8 +91,7 @@ def _ensure_branch(ground: Ground, name: str, start: str) -> str:
     branch, work = ground.branch(name), WORK + name
     refs = read_refs(ground.door, branch, work)
     if work not in refs:
-        refuse_foreign(ground, name, refs)
-        move_refs(ground.door, [Move(work, start, ""), Move(branch, start, "")], f"loopr: begin {name}")
+        begin_branch(ground, name, work, start)
         return start
     if branch not in refs:
         move_refs(ground.door, [Move(branch, refs[work], "")], "loopr: bring back")
@@ -92,12 +109,12 @@ def _claim(ground: Ground, name: str, tip: str, occupied: Occupied) -> Slot:
             _let_go(ground, slots, slot, door)
             slot = None
         if slot is None:
-            slot = _pooled(ground, slots, occupied) or _add(ground, slots, door, tip)
+            slot = _pooled(ground, slots, occupied) or _add(ground, slots, tip)
             slot = slot._replace(name=name, state="preparing", folder=_free_folder(ground, name))
             slots[slot.id] = slot
             save(ground, slots)
         if slot.pool_place(ground).is_dir():
-            write_line(slot.admin(ground) / "locked", LOCK_REASON)
+            ensure_locked(slot.admin(ground))
             slot.pool_place(ground).rename(slot.place(ground))
         return slot
 
@@ -120,6 +137,8 @@ def _let_go(ground: Ground, slots: Slots, slot: Slot, door: Door) -> None:
 def remove_worktree(ground: Ground, slots: Slots, slot: Slot, door: Door) -> None:
     """Have git remove a worktree, its folder too if there is one; the caller has made sure that nothing is lost."""
     if slot.admin(ground).is_dir():
+        if slot.place(ground).is_dir():
+            point(ground, slot)  # git removes nothing that does not look whole
         write_line(slot.admin(ground) / "gitdir", f"{slot.place(ground)}/.git")
         door.run("worktree", "remove", "--force", "--force", str(slot.place(ground)))
     slots.pop(slot.id, None)
@@ -146,19 +165,37 @@ def _pooled(ground: Ground, slots: Slots, occupied: Occupied) -> Slot | None:
     return None
 
 
-def _add(ground: Ground, slots: Slots, door: Door, commit: str) -> Slot:
-    """Have git make one more worktree, still without files."""
-    _ensure_ignored(ground)
+def _add(ground: Ground, slots: Slots, commit: str) -> Slot:
+    """Make one more worktree, still without files.
+
+    Git would make its administrative folder step by step, and a person's `git worktree prune` may take it half made;
+    this one comes into sight whole and locked.
+    """
+    ensure_ignored(ground)
     slot = Slot(next_id(ground, slots))
-    slot.place(ground).parent.mkdir(parents=True, exist_ok=True)
-    door.run(
-        *("worktree", "add", "--quiet", "--no-checkout", "--detach", "--lock", "--reason", LOCK_REASON),
-        *(str(slot.place(ground)), commit),
-    )
+    place = slot.place(ground)
+    lines = {"HEAD": commit, "commondir": "../..", "gitdir": f"{place}/.git", "locked": LOCK_REASON}
+    fresh = ground.common / "loopr" / "making" / slot.id
+    fresh.mkdir(parents=True, exist_ok=True)
+    for file, text in lines.items():
+        write_line(fresh / file, text)
+    _bring_in(fresh, slot.admin(ground))
+    place.mkdir(parents=True, exist_ok=True)
     return slot
 
 
-def _ensure_ignored(ground: Ground) -> None:
+def _bring_in(fresh: Path, admin: Path) -> None:
+    """Move an administrative folder to where git looks; git takes away the folder around it whenever it is empty."""
+    remove(admin)  # one that a crash kept from being written down
+    for _ in range(_ADDS - 1):
+        admin.parent.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            fresh.rename(admin)
+            return
+    fresh.rename(admin)
+
+
+def ensure_ignored(ground: Ground) -> None:
     """Have git ignore our folders everywhere, through the list that all worktrees share."""
     wanted = [f"{OWN_FOLDER}/"]
     if ground.top is not None and ground.worktrees.is_relative_to(ground.top):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from loopr.world.repo import calls, commits, landing, worktrees
 from loopr.world.repo.branches import ensure_plan, start_point
@@ -123,18 +125,21 @@ class Crash(Exception):
 
 
 @contextmanager
-def crash_before_call(number: int) -> Iterator[list[int]]:
-    """Raise before the git call with this number (from 0), as if the engine were killed there; counts the calls."""
-    real, seen = calls.call, [0]
+def crash_before_step(number: int) -> Iterator[None]:
+    """Raise before the step with this number (from 0), as if the engine were killed there: a git call or a rename."""
+    seen = [0]
 
-    def counting(*words: Any, **more: Any) -> Any:
-        if seen[0] == number:
-            raise Crash
-        seen[0] += 1
-        return real(*words, **more)
+    def counting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*words: Any, **more: Any) -> Any:
+            if seen[0] == number:
+                raise Crash
+            seen[0] += 1
+            return real(*words, **more)
 
-    calls.call = counting
-    try:
-        yield seen
-    finally:
-        calls.call = real
+        return step
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calls, "call", counting(calls.call))
+        for name in ("replace", "rename"):
+            patch.setattr(Path, name, counting(getattr(Path, name)))
+        yield

@@ -8,16 +8,14 @@ from pathlib import Path
 import pytest
 
 from loopr.world.repo import commits, landing
-from loopr.world.repo.words import Candidate
+from loopr.world.repo.words import Candidate, Committed
 from tests.world.repo.grounds import PLAN, begin, git, ground_of, log, plant, say, shows, take, work, write
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 NAME = "oauth.one.g1"
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"
 
 
-def commit(ground: object, attempt: int = 1) -> commits.Committed:
+def commit(ground: object, attempt: int = 1) -> Committed:
     """Commit as the engine does."""
     return commits.commit_attempt(ground, NAME, attempt, say(NAME, attempt))  # type: ignore[arg-type]
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
 from loopr.world.repo import commits, conflicts, landing
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Candidate, Clash, Landed
 from tests.world.repo.grounds import PLAN, begin, git, ground_of, log, plant, say, shows, take, try_to_land, work, write
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 
 def clashing(tmp_path: Path) -> tuple[Path, Ground, Clash]:

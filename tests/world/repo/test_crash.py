@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.world.repo.grounds import (
     PLAN,
     Crash,
     begin,
-    crash_before_call,
+    crash_before_step,
     digest,
     git,
     ground_of,
@@ -29,15 +30,14 @@ from tests.world.repo.grounds import (
     write,
 )
 
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
-
-POINTS = 60
+POINTS = 100
+CONFLICT_POINTS = 40
 
 
 def repeated(step: Callable[[], Any], point: int) -> tuple[Any, bool]:
     """Crash in a step at a point, then repeat it; returns its answer, and whether the point was beyond its end."""
     try:
-        with crash_before_call(point):
+        with crash_before_step(point):
             return step(), True
     except Crash:
         return step(), False
@@ -52,7 +52,7 @@ def through(root: Path, prepare: Callable[[Ground, str], None], step: Callable[[
         name = f"oauth.n{point}.g1"
         prepare(ground, name)
         names.append(name)
-        _, over = repeated(lambda name=name: step(ground, name), point)
+        _, over = repeated(partial(step, ground, name), point)
         if over:
             return names
     raise AssertionError("the step never ended")
@@ -156,7 +156,7 @@ def test_an_intent_that_was_written_down_is_carried_out_once(tmp_path: Path) -> 
     work(ground, "oauth.two.g1", {"two.txt": "2\n"})
     try_to_land(ground, "oauth.two.g1")
     git(root, "update-ref", "-d", "refs/loopr/landed/oauth.one.g1")  # as if killed between two of its refs
-    assert landing.has_landed(ground, intent)
+    assert landing.has_landed(ground, intent.name, intent)
     assert landing.land(ground, intent) == first
     assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1", "Work of oauth.two.g1"]
     assert git(root, "rev-parse", "refs/loopr/landed/oauth.one.g1") == intent.loop_tip
@@ -178,7 +178,7 @@ def test_laying_a_conflict_survives_any_crash(tmp_path: Path) -> None:
         assert isinstance(clash, Clash)
         conflicts.lay_clash(ground, clash)
 
-    for point in range(POINTS):
+    for point in range(CONFLICT_POINTS):
         prepare(ground, f"oauth.n{point}.g1")
     assert isinstance(try_to_land(ground, "oauth.winner.g1"), Landed)
     names = through(root, lambda *_: None, step)
@@ -189,6 +189,26 @@ def test_laying_a_conflict_survives_any_crash(tmp_path: Path) -> None:
         assert git(folder, "rev-parse", "HEAD") == git(root, "rev-parse", "loopr/oauth")
         (backup,) = git(root, "for-each-ref", "--format=%(refname)", f"refs/loopr/backup/{name}").splitlines()
         assert shows(root, backup, f"{name}.txt") == "x"
+
+
+def test_a_conflict_that_was_written_down_but_not_laid_is_laid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed right after the conflict was written down, the engine lays it when it asks again."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, "oauth.late.g1", {"a.txt": "late\n"})
+    work(ground, "oauth.early.g1", {"a.txt": "early\n"})
+    try_to_land(ground, "oauth.early.g1")
+    clash = try_to_land(ground, "oauth.late.g1")
+    assert isinstance(clash, Clash)
+    with monkeypatch.context() as patch:
+        patch.setattr(conflicts, "lay_files", lambda *_: (_ for _ in ()).throw(Crash))
+        with pytest.raises(Crash):
+            conflicts.lay_clash(ground, clash)
+    again = landing.build_candidate(ground, "oauth.late.g1", PLAN, 1)
+    assert isinstance(again, Clash)
+    conflicts.lay_clash(ground, again)
+    assert "<<<<<<<" in (root / "worktrees" / "oauth.late.g1" / "a.txt").read_text()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]"])

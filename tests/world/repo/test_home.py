@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from loopr.world.repo import home
+from loopr.world.repo import home, touching
 from loopr.world.repo.ground import Ground, open_ground
+from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.words import CameHome, HomeCandidate, Message, Refusal
 from tests.world.repo.grounds import (
     PLAN,
@@ -22,8 +23,6 @@ from tests.world.repo.grounds import (
     work,
     write,
 )
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 MESSAGE = Message("Bring oauth home", at_ms=1_700_000_000_000)
 
@@ -120,6 +119,20 @@ def test_identical_files_are_adopted(tmp_path: Path) -> None:
     assert isinstance(answer, CameHome)
     assert answer.adopted == ("a.txt", "new/n.txt")
     assert git(root, "status", "--porcelain") == ""
+
+
+def test_adopting_can_be_undone(tmp_path: Path) -> None:
+    """When the last step fails after all, the user's index is what it was."""
+    root, ground = done_plan(tmp_path)
+    write(root, {"a.txt": "changed\n", "new/n.txt": "new\n"})
+    before = git(root, "status", "--porcelain")
+    door = ground.users_door
+    entries = changed_entries(door, "main", "loopr/oauth")
+    adopted, held = touching.adopt(door, entries)
+    assert adopted == ["a.txt", "new/n.txt"]
+    assert git(root, "status", "--porcelain") != before
+    touching.undo(door, held)
+    assert git(root, "status", "--porcelain") == before
 
 
 OBSTACLES = {

@@ -25,8 +25,6 @@ from tests.world.repo.grounds import (
     write,
 )
 
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
-
 
 def test_a_loops_change_becomes_one_commit_on_a_linear_plan_branch(tmp_path: Path) -> None:
     """Two loops land one after the other: two commits with trailers on top of the base, nothing else moved."""
@@ -93,7 +91,7 @@ def test_a_candidate_on_an_old_tip_is_overtaken(tmp_path: Path) -> None:
     intent = landing.make_intent(ground, built, say("oauth.two.g1"))
     try_to_land(ground, "oauth.one.g1")
     assert isinstance(landing.land(ground, intent), Overtaken)
-    assert not landing.has_landed(ground, intent)
+    assert not landing.has_landed(ground, intent.name, intent)
     assert isinstance(try_to_land(ground, "oauth.two.g1"), Landed)
     assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1", "Work of oauth.two.g1"]
 
@@ -134,9 +132,9 @@ def test_a_loop_without_a_change_lands_without_a_commit(tmp_path: Path) -> None:
     assert isinstance(built, Candidate)
     assert built.empty
     intent = landing.make_intent(ground, built, say("oauth.one.g1"))
-    assert not landing.has_landed(ground, intent)
+    assert not landing.has_landed(ground, intent.name, intent)
     assert landing.land(ground, intent) == Landed(tip)
-    assert landing.has_landed(ground, intent)
+    assert landing.has_landed(ground, intent.name, intent)
     assert git(root, "rev-parse", "loopr/oauth") == tip
 
 
@@ -242,3 +240,41 @@ def test_beginning_a_plan_twice_keeps_its_tip(tmp_path: Path) -> None:
     git(root, "commit", "-q", "--allow-empty", "-m", "elsewhere")
     assert begin(ground) == git(root, "rev-parse", "loopr/oauth")
     assert branches.recorded_tips(ground.door) == {PLAN: git(root, "rev-parse", "loopr/oauth")}
+
+
+def test_a_loop_that_has_landed_is_known_by_its_name(tmp_path: Path) -> None:
+    """The name alone tells that a loop has landed, also after others, and a person, have moved the plan's branch on."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    work(ground, "oauth.two.g1", {"two.txt": "2\n"})
+    built = landing.build_candidate(ground, "oauth.one.g1", PLAN, 1)
+    assert isinstance(built, Candidate)
+    intent = landing.make_intent(ground, built, say("oauth.one.g1"))
+    assert not landing.has_landed(ground, "oauth.one.g1", intent)
+    landed = landing.land(ground, intent)
+    try_to_land(ground, "oauth.two.g1")
+    by_person = git(root, "commit-tree", "-m", "p", "-p", "loopr/oauth", "main^{tree}")
+    git(root, "update-ref", "refs/heads/loopr/oauth", by_person)
+    assert landing.has_landed(ground, "oauth.one.g1")
+    assert not landing.has_landed(ground, "oauth.none.g1")
+    before = git(root, "rev-parse", "loopr/oauth")
+    assert landing.land(ground, intent) == landed
+    assert git(root, "rev-parse", "loopr/oauth") == before
+
+
+def test_a_plan_branch_that_a_person_has_checked_out_waits_with_the_place(tmp_path: Path) -> None:
+    """While the plan's branch is checked out in the user's own checkout, landing is put off, and says where."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    git(root, "checkout", "-q", "loopr/oauth")
+    waits = try_to_land(ground, "oauth.one.g1")
+    assert isinstance(waits, Waits)
+    assert waits.reason == "checked out"
+    assert (str(root) in waits.problem.message, waits.problem.hint) == (True, "switch it there")
+    assert not landing.has_landed(ground, "oauth.one.g1")
+    git(root, "checkout", "-q", "main")
+    assert isinstance(try_to_land(ground, "oauth.one.g1"), Landed)

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loopr.world.repo import commits, conflicts, home, leftovers, returning
+from loopr.world.repo import commits, conflicts, home, leftovers, returning, slots
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Clash, HomeCandidate, Leftover, Message
 from tests.world.repo.grounds import PLAN, begin, git, ground_of, plant, say, shows, take, try_to_land, work, write
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 
 def found(ground: Ground, in_use: set[str]) -> dict[tuple[str, str], Leftover]:
@@ -49,18 +47,19 @@ def test_work_that_has_not_landed_is_kept(tmp_path: Path) -> None:
     assert shows(root, "loopr/oauth.one.g1", "one.txt") == "1"
 
 
-def test_a_folder_with_uncommitted_files_is_kept(tmp_path: Path) -> None:
-    """A worktree in which somebody left files stays, and the file is named; looking changes nothing in it."""
+@pytest.mark.parametrize("name", ["precious.txt", ".env", "a.txt", "specs/note.md"])
+def test_a_folder_with_uncommitted_files_is_kept(name: str, tmp_path: Path) -> None:
+    """A worktree in which somebody left files, new or changed, stays; looking changes nothing in it."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)
     tree = work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    write(tree.folder, {"precious.txt": "p\n", ".env": "TOKEN=1\n"})
+    write(tree.folder, {name: "precious\n"})
     before = git(tree.folder, "status", "--porcelain")
     assert "worktree" not in {kind for kind, _ in collect(ground, set())}
     assert "not committed" in found(ground, set())["worktree", "loopr-1"].why
     assert git(tree.folder, "status", "--porcelain") == before
-    assert (tree.folder / "precious.txt").exists()
+    assert (tree.folder / name).read_text() == "precious\n"
 
 
 def test_what_has_landed_goes_but_for_the_loops_own_commits(tmp_path: Path) -> None:
@@ -170,3 +169,17 @@ def test_more_than_the_pool_keeps_may_go(tmp_path: Path) -> None:
     smaller = ground_of(root, pool=1)
     assert sum(kind == "worktree" for kind, _ in collect(smaller, set())) == 2
     assert len(git(root, "worktree", "list").splitlines()) == 2
+
+
+def test_the_worktree_of_a_loop_that_is_over_goes_to_the_pool(tmp_path: Path) -> None:
+    """What the gc takes from a finished loop serves the next one, as far as the pool has room."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root, pool=1)
+    begin(ground)
+    trees = [work(ground, f"oauth.{name}.g1", {f"{name}.txt": "x\n"}) for name in ("one", "two", "live")]
+    for name in ("one", "two"):
+        try_to_land(ground, f"oauth.{name}.g1")
+    assert sum(kind == "worktree" for kind, _ in collect(ground, {PLAN, "oauth.live.g1"})) == 2
+    assert [tree.folder.is_dir() for tree in trees] == [False, False, True]
+    assert [slot.state for slot in slots.load(ground).values()].count("free") == 1
+    assert take(ground, "oauth.next.g1").git_dir in [tree.git_dir for tree in trees[:2]]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from loopr.errors import SettingsError
-from loopr.world.repo import branches, landing, leftovers, locks, returning, slots, worktrees
+from loopr.errors import SettingsError, WorldError
+from loopr.world.repo import branches, commits, landing, leftovers, locks, returning, slots, worktrees
 from loopr.world.repo.ground import Ground, open_ground
 from loopr.world.repo.refs import pack_refs, read_refs
-from loopr.world.repo.words import Landed, Start
+from loopr.world.repo.words import Landed, Message, Start
 from tests.world.repo.grounds import (
     PLAN,
     begin,
@@ -20,14 +20,13 @@ from tests.world.repo.grounds import (
     ground_of,
     log,
     plant,
+    say,
     shows,
     take,
     try_to_land,
     work,
     write,
 )
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 NAME = "oauth.one.g1"
 
@@ -159,7 +158,7 @@ def test_the_user_may_collect_garbage_prune_and_switch_meanwhile(tmp_path: Path)
     work(ground, NAME, {"two.txt": "2\n"})
     meanwhile()
     built = landing.build_candidate(ground, NAME, PLAN, 1)
-    intent = landing.make_intent(ground, built, landing.Message("landed"))  # type: ignore[arg-type]
+    intent = landing.make_intent(ground, built, Message("landed"))  # type: ignore[arg-type]
     meanwhile()
     assert isinstance(landing.land(ground, intent), Landed)
     returning.release(ground, NAME)
@@ -203,6 +202,78 @@ def test_a_deleted_branch_comes_back_at_the_engines_last_commit(tmp_path: Path) 
     git(root, "update-ref", "-d", f"refs/heads/{tree.branch}")
     assert take(ground, NAME).tip == tip
     assert git(tree.folder, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("refs", [["heads/loopr"], ["heads/loopr", "loopr/work"]])
+def test_a_branch_that_goes_during_an_attempt_is_healed_or_told(refs: list[str], tmp_path: Path) -> None:
+    """A loop's branch that is deleted before the commit comes back with it; without any mark of it that is said."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = work(ground, NAME, {"one.txt": "1\n"})
+    write(tree.folder, {"two.txt": "2\n"})
+    for ref in refs:
+        git(root, "update-ref", "-d", f"refs/{ref}/{NAME}")
+    if len(refs) == 1:
+        assert commits.commit_attempt(ground, NAME, 2, say(NAME, 2)).moved
+        assert log(root, tree.branch) == ["first", f"Work of {NAME}", f"Work of {NAME}"]
+        git(root, "update-ref", "-d", f"refs/heads/loopr/{NAME}")
+        assert isinstance(try_to_land(ground, NAME, 2), Landed)
+        return
+    with pytest.raises(WorldError, match="is gone"):
+        commits.commit_attempt(ground, NAME, 2, say(NAME, 2))
+    with pytest.raises(WorldError, match="is gone"):
+        try_to_land(ground, NAME, 2)
+    assert (tree.folder / "two.txt").exists()
+
+
+def test_whatever_was_done_to_a_worktree_by_hand_the_next_attempt_begins(tmp_path: Path) -> None:
+    """Unlocked and pruned, moved away, its lock and pointers gone: the same loop gets a worktree with its work."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = work(ground, NAME, {"one.txt": "1\n"})
+
+    def unlock_and_prune() -> None:
+        git(root, "worktree", "unlock", str(take(ground, NAME).folder))
+        shutil.rmtree(take(ground, NAME).folder)
+        git(root, "worktree", "prune", check=False)
+
+    def move_away() -> None:
+        git(root, "worktree", "move", "-f", "-f", str(take(ground, NAME).folder), str(tmp_path / "moved"))
+
+    def delete_all_but_refs() -> None:
+        shutil.rmtree(root / ".git" / "worktrees")
+        shutil.rmtree(root / "worktrees")
+
+    def collect_garbage() -> None:
+        git(root, "gc", "-q", "--prune=now", "--aggressive")
+
+    for harm in (unlock_and_prune, move_away, delete_all_but_refs, collect_garbage):
+        harm()
+        again = take(ground, NAME)
+        assert (again.folder / "one.txt").read_text() == "1\n"
+        assert git(again.folder, "status", "--porcelain") == ""
+        assert again.tip == git(root, "rev-parse", tree.branch)
+    assert isinstance(try_to_land(ground, NAME), Landed)
+
+
+def test_a_worktree_says_where_the_attempt_begins_and_what_it_is_based_on(tmp_path: Path) -> None:
+    """The base of an attempt is the newest commit of the plan that its worktree contains; its tip has its work."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    first = begin(ground)
+    fresh = take(ground, NAME)
+    assert (fresh.base, fresh.tip) == (first, first)
+    work(ground, NAME, {"one.txt": "1\n"})
+    work(ground, "oauth.two.g1", {"two.txt": "2\n"})
+    landed = try_to_land(ground, "oauth.two.g1")
+    again = take(ground, NAME)
+    assert (again.base, again.tip) == (first, git(root, "rev-parse", fresh.branch))
+    taken = landing.take_over(ground, NAME, PLAN, 1)
+    assert isinstance(landed, Landed)
+    after = take(ground, NAME)
+    assert (after.base, after.tip) == (landed.commit, taken.tip)
 
 
 def test_a_worktree_that_the_user_locked_is_kept(tmp_path: Path) -> None:

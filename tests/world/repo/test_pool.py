@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 from collections.abc import Callable
@@ -10,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from loopr.world.repo import commits, returning, slots
+from loopr.world.repo import commits, returning, slots, worktrees
+from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Worktree
 from tests.world.repo.grounds import begin, digest, git, ground_of, plant, say, shows, take, work, write
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 Poison = Callable[[Worktree], None]
 
@@ -160,12 +160,32 @@ def _attributes(tree: Worktree) -> None:
     write(tree.folder, {".gitattributes": "*.txt text eol=crlf\n"})
     git(tree.folder, "add", ".gitattributes")
     (tree.folder / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    _looks_old(tree.folder / "a.txt")
+
+
+def _line_ends_of_its_own(tree: Worktree) -> None:
+    git(tree.folder, "config", "extensions.worktreeConfig", "true")
+    git(tree.folder, "config", "--worktree", "core.autocrlf", "true")
+    _check_out_anew(tree)
+
+
+def _looks_old(file: Path) -> None:
+    """Git looks only once at what is older than its index."""
+    os.utime(file, (1_600_000_000, 1_600_000_000))
+
+
+def _check_out_anew(tree: Worktree) -> None:
+    (tree.folder / "a.txt").unlink()
+    git(tree.folder, "checkout", "-q", "--", "a.txt")
+    assert b"\r\n" in (tree.folder / "a.txt").read_bytes()
+    _looks_old(tree.folder / "a.txt")
 
 
 POISONS: list[Poison] = [
     *(_flags, _sparse, _rebase, _merge, _worktree_ref, _other_branch, _detached, _orphan, _no_dot_git),
     *(_wrong_dot_git, _broken_head, _broken_index, _index_lock, _intent_to_add, _untracked, _nested, _deleted),
     *(_links_and_modes, _odd_files, _pointers, _worktree_config, _cherry_pick, _split_index, _attributes),
+    _line_ends_of_its_own,
 ]
 
 
@@ -178,7 +198,7 @@ def pristine(folder: Path, git_dir: Path) -> None:
     assert not (folder / "src" / "b.py").is_symlink()
     flags = git(folder, "ls-files", "-v", "-f").splitlines()
     assert all(line.startswith("H ") for line in flags)
-    known = {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "locked", "loopr-index"}
+    known = {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "locked", "loopr-index", "loopr-rules"}
     assert {path.name for path in git_dir.iterdir()} <= known
     assert git(folder, "rev-parse", "--show-toplevel") == str(folder)
 
@@ -201,26 +221,63 @@ def test_a_poisoned_worktree_comes_back_pristine(poison: Poison, tmp_path: Path)
     after = take(ground, "oauth.two.g1")
     assert after.git_dir == tree.git_dir
     pristine(after.folder, after.git_dir)
-    if "sparse" in poison.__name__:  # git itself writes that into the settings all worktrees share
+    if poison in (_sparse, _line_ends_of_its_own):  # that is written into the settings all worktrees share
         git(root, "config", "--unset", "extensions.worktreeConfig", check=False)
         git(root, "config", "core.repositoryformatversion", "0")
     assert digest(root) == before
 
 
 def test_all_poisons_one_after_the_other_end_pristine(tmp_path: Path) -> None:
-    """One worktree that goes through every poisoning serves the last loop as well as the first."""
+    """One worktree that goes through every poisoning, in any order, serves the last loop as well as the first."""
     ground = ground_of(plant(tmp_path / "repo"))
     begin(ground)
-    for number, poison in enumerate(POISONS):
+    poison_in_turn(ground, random.sample(POISONS, len(POISONS)))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100))
+def test_poisons_in_any_order_and_number_end_pristine(seed: int, tmp_path: Path) -> None:
+    """Whatever was done to a worktree before and in which order, it comes clean."""
+    ground = ground_of(plant(tmp_path / "repo"))
+    begin(ground)
+    poison_in_turn(ground, random.Random(seed).choices(POISONS, k=30))
+
+
+def poison_in_turn(ground: Ground, poisons: list[Poison]) -> None:
+    """Give one worktree to one loop after the other, each of which does something else to it."""
+    done = []
+    for number, poison in enumerate(poisons):
         name = f"oauth.n{number}.g1"
-        poison(take(ground, name))
+        tree = take(ground, name)
+        pristine(tree.folder, tree.git_dir)
+        done.append(poison.__name__)
+        poison(tree)
         commits.commit_attempt(ground, name, 1, say(name))
-        assert returning.release(ground, name).outcome == "pooled"
+        assert returning.release(ground, name).outcome == "pooled", done
         for branch in ("side", "other", "elsewhere"):
             git(ground.common, "branch", "-D", branch, check=False)
     last = take(ground, "oauth.last.g1")
     pristine(last.folder, last.git_dir)
-    assert len(slots.load(ground)) == 1
+    assert len(slots.load(ground)) == 1, done
+
+
+@pytest.mark.parametrize("rule", ["settings", "attributes"])
+def test_shared_rules_that_came_and_went_leave_no_file_as_they_had_it(rule: str, tmp_path: Path) -> None:
+    """Rules that a command set for all worktrees, and a person took back, leave plain files to the next loop."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1")
+    shared = root / ".git" / ("config" if rule == "settings" else "info/attributes")
+    before = shared.read_bytes() if shared.exists() else b""
+    shared.write_bytes(before + (b"[core]\n\tautocrlf = true\n" if rule == "settings" else b"*.txt text eol=crlf\n"))
+    _check_out_anew(tree)
+    commits.commit_attempt(ground, "oauth.one.g1", 1, say("oauth.one.g1"))
+    shared.write_bytes(before)
+    returning.release(ground, "oauth.one.g1")
+    after = take(ground, "oauth.two.g1")
+    assert after.git_dir == tree.git_dir
+    pristine(after.folder, after.git_dir)
 
 
 def test_a_worktree_with_submodules_is_emptied_without_touching_shared_settings(tmp_path: Path) -> None:
@@ -331,3 +388,90 @@ def test_files_that_were_never_committed_are_saved_on_release(tmp_path: Path) ->
     backup = git(root, "for-each-ref", "--format=%(refname)", "refs/loopr/backup/oauth.one.g1")
     assert shows(root, backup, "late.txt") == "late"
     assert shows(root, backup, "specs/oauth/note.md") == "note"
+
+
+def test_a_slot_that_does_not_come_clean_is_retired_and_named(tmp_path: Path) -> None:
+    """A folder that git cannot make clean is set aside with the reason; the loop gets another, and nothing is lost."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1")
+    returning.release(ground, "oauth.one.g1")
+    (slot,) = slots.load(ground).values()
+    stubborn = slot.place(ground) / "stubborn"
+    write(stubborn, {"x.txt": "x\n"})
+    if subprocess.run(["chattr", "+i", stubborn / "x.txt"], capture_output=True, check=False).returncode:
+        pytest.skip("needs a file that even its owner cannot remove")
+    try:
+        again = take(ground, "oauth.two.g1")
+        assert again.git_dir != tree.git_dir
+        assert git(again.folder, "status", "--porcelain", "--ignored") == ""
+        retired = slots.load(ground)[slot.id]
+        assert retired.state == "retired"
+        assert "stubborn" in retired.why
+        assert (retired.place(ground) / "stubborn" / "x.txt").exists()
+    finally:
+        for path in root.rglob("stubborn/x.txt"):
+            subprocess.run(["chattr", "-i", path], check=True)
+
+
+@pytest.mark.parametrize("by", ["engine", "command"])
+def test_rules_that_came_and_went_leave_no_file_as_they_had_it(by: str, tmp_path: Path) -> None:
+    """A loop that checks files out by rules of its own, and drops the rules, leaves plain files to the next loop."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    name, rules = "oauth.one.g1", ".gitattributes"
+    tree = take(ground, name)
+
+    def commit(attempt: int) -> None:
+        if by == "command" and attempt != 2:
+            git(tree.folder, "add", rules)
+            git(tree.folder, "commit", "-qm", "rules")
+        commits.commit_attempt(ground, name, attempt, say(name, attempt))
+
+    write(tree.folder, {rules: "*.txt text eol=crlf\n"})
+    commit(1)
+    (tree.folder / "a.txt").write_bytes(b"changed\r\n")
+    os.utime(tree.folder / "a.txt", (1_600_000_000, 1_600_000_000))  # git looks at what is old only once
+    commit(2)
+    (tree.folder / rules).unlink()
+    commit(3)
+    tip = git(root, "rev-parse", tree.branch)
+    returning.release(ground, name)
+    after = worktrees.take(ground, "oauth.two.g1", tip)
+    assert after.git_dir == tree.git_dir
+    assert (after.folder / "a.txt").read_bytes() == b"changed\n"
+
+
+def test_a_repository_that_is_never_clean_works_all_the_same(tmp_path: Path) -> None:
+    """Files that git shows as changed right after a checkout keep no worktree from being used again and again."""
+    root = plant(tmp_path / "repo")
+    (root / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    git(root, "-c", "core.autocrlf=false", "commit", "-qam", "with its line ends")
+    write(root, {".gitattributes": "* text=auto\n"})
+    git(root, "add", ".gitattributes")
+    git(root, "commit", "-qm", "rules that do not fit")
+    ground = ground_of(root)
+    begin(ground)
+    for name in ("oauth.one.g1", "oauth.two.g1"):
+        tree = take(ground, name)
+        assert (tree.folder / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
+        returning.release(ground, name)
+    assert len(slots.load(ground)) == 1
+
+
+def test_a_sparse_checkout_of_the_users_makes_no_sparse_worktree(tmp_path: Path) -> None:
+    """Where the user's own checkout is sparse, loops have every file, and the user's stays as it is."""
+    root = plant(tmp_path / "repo")
+    git(root, "sparse-checkout", "set", "src")
+    ground = ground_of(root)
+    begin(ground)
+    before = digest(root)
+    tree = work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    assert (tree.folder / "tests" / "t.py").exists()
+    assert git(root, "diff", "--name-status", "main", tree.branch) == "A\tone.txt"
+    returning.release(ground, "oauth.one.g1")
+    assert (take(ground, "oauth.two.g1").folder / "tests" / "t.py").exists()
+    assert not (root / "tests").exists()
+    assert digest(root) == before

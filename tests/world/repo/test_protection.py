@@ -11,8 +11,6 @@ from loopr.world.repo.protection import Protect
 from loopr.world.repo.words import Candidate, Landed, PutBack
 from tests.world.repo.grounds import PLAN, begin, git, ground_of, plant, say, shows, take, try_to_land, work, write
 
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
-
 TESTS = Protect(("tests/**", "loopr.yml"))
 FILES = {"a.txt": "a\n", "loopr.yml": "version: 1\n", "tests/t.py": "assert 1\n", "tests/deep/u.py": "assert 2\n"}
 

@@ -6,13 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from loopr.world.repo import commits, returning, slots
 from loopr.world.repo.words import Landed
 from tests.world.repo.grounds import begin, digest, git, ground_of, log, plant, say, take, try_to_land, work, write
-
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
 
 THREADS = 8
 ROUNDS = 3
@@ -39,7 +35,7 @@ def test_eight_threads_take_commit_land_and_release(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(THREADS + 1) as pool:
         stop = threading.Event()
-        user = pool.submit(lambda: [_as_a_user(root) for _ in iter(stop.is_set, True)])
+        user = pool.submit(_as_a_user, root, stop)
         lives = [pool.submit(live, number) for number in range(THREADS)]
         try:
             names = sorted(name for each in lives for name in each.result())
@@ -55,12 +51,11 @@ def test_eight_threads_take_commit_land_and_release(tmp_path: Path) -> None:
     assert digest(root) == before
 
 
-def _as_a_user(root: Path) -> None:
+def _as_a_user(root: Path, stop: threading.Event) -> None:
     """Do what a person does while loops run."""
-    git(root, "worktree", "prune", check=False)
-    git(root, "pack-refs", "--all", check=False)
-    git(root, "status", "--porcelain", check=False)
-    git(root, "worktree", "list", check=False)
+    while not stop.is_set():
+        for words in (["worktree", "prune"], ["pack-refs", "--all"], ["status", "--porcelain"], ["worktree", "list"]):
+            git(root, *words, check=False)
 
 
 def test_two_threads_that_take_the_same_pool_get_two_folders(tmp_path: Path) -> None:
@@ -73,3 +68,29 @@ def test_two_threads_that_take_the_same_pool_get_two_folders(tmp_path: Path) -> 
         one, two = pool.map(lambda name: take(ground, name), ["oauth.one.g1", "oauth.two.g1"])
     assert one.git_dir != two.git_dir
     assert one.folder.name == "oauth.one.g1"
+
+
+def test_a_worktree_is_locked_from_the_first_moment_that_git_can_see_it(tmp_path: Path) -> None:
+    """Whoever looks at any moment, as `git worktree prune` does, finds a new worktree whole and locked."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        bare = pool.submit(_seen_bare, root / ".git" / "worktrees", stop)
+        try:
+            for number in range(20):
+                take(ground, f"oauth.n{number}.g1")
+        finally:
+            stop.set()
+        assert bare.result() == set()
+
+
+def _seen_bare(places: Path, stop: threading.Event) -> set[str]:
+    """Look again and again, and return what was ever missing in a worktree."""
+    missing: set[str] = set()
+    while not stop.is_set():
+        admins = list(places.iterdir()) if places.is_dir() else []
+        for name in ("locked", "gitdir", "HEAD", "commondir"):
+            missing |= {name for admin in admins if not (admin / name).exists()}
+    return missing

@@ -10,8 +10,6 @@ import pytest
 from loopr.world.repo import watch
 from tests.world.repo.grounds import begin, git, ground_of, plant, take, work, write
 
-pytestmark = pytest.mark.soak  # of a part that nothing calls yet: run by `make soak` until it can be relied upon
-
 
 def _config(root: Path, tree: Path) -> None:
     git(tree, "config", "core.hooksPath", "hooks")

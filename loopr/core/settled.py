@@ -1,0 +1,131 @@
+"""Whether there is anything left that will go on by itself, and if not, how it stands.
+
+Asks the same gates as the selector, of the whole workspace or of some loops with all that they wait for. Knows no
+process: an attempt that lives takes a slot, and that is all there is to see. Whoever performs effects asks once all
+that is owed has been tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+
+from loopr.core.forest import Forest
+from loopr.core.gates import closed_gates, line_holder, scope_is_held
+from loopr.core.limits import lane_full
+from loopr.core.model import FINISHED, Gate, Loop, Status
+
+_ENDED_BADLY = frozenset({Status.FAILED, Status.PARKED})
+_CEILINGS = frozenset({"budget", "project", "type", "capacity"})
+
+
+class Standing(IntEnum):
+    """How the plans that were asked for stand once nothing goes on by itself; the value is the exit code."""
+
+    DONE = 0
+    STUCK = 1
+    WAITING = 4
+    SPENT = 5
+
+
+# --- does anything go on by itself? -------------------------------------------------------------------------------
+
+
+def is_settled(forest: Forest, now: int, among: Iterable[str] | None = None) -> bool:
+    """Say whether no attempt lives, no effect is owed, and no closed gate will open by itself.
+
+    `among` asks it of some loops only, with all below them and whatever they wait for.
+    """
+    forest.advance(now)
+    if among is not None:
+        return not any(_moves(forest, loop, now) for loop, _ in _concerned(forest, among))
+    if forest.occupancy.total or any(_is_written(forest, forest.loops[each]) for each in forest.settling):
+        return False
+    if forest.shared.engine.draining:
+        return True
+    if forest.ready.next_backoff() is not None:
+        return False
+    return not any(_will_go(forest, forest.loops[next(iter(group.members))], now) for _, group in forest.ready.groups())
+
+
+def _moves(forest: Forest, loop: Loop, now: int) -> bool:
+    """Say whether something happens to a loop, or will, that no person has to begin."""
+    if loop.occupying:
+        return True
+    if loop.id in forest.settling:
+        return _is_written(forest, loop)
+    return loop.id in forest.ready and _will_go(forest, loop, now)
+
+
+def _is_written(forest: Forest, loop: Loop) -> bool:
+    """Say whether a loop that completes by declaration will do so; a person must mend what refused its file."""
+    place = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+    return place not in forest.shared.problems and not scope_is_held(forest, loop)
+
+
+def _will_go(forest: Forest, loop: Loop, now: int) -> bool:
+    """Say whether every closed gate of a loop that waits will open by itself."""
+    return all(_opens(forest, loop, gate, now) for gate in closed_gates(forest, loop, now))
+
+
+def _opens(forest: Forest, loop: Loop, gate: Gate, now: int) -> bool:
+    """Say whether a closed gate opens by itself: at an instant, or when others give back what they have taken."""
+    if gate.until is not None:
+        return True
+    if not forest.occupancy.total:
+        return False
+    if gate.gate == "lane":
+        lanes = (name for name in forest.lanes_of(loop) if not forest.shared.lane(name).parked)
+        return any(lane_full(forest, name) for name in lanes)
+    return gate.gate in _CEILINGS
+
+
+# --- how does it stand? -------------------------------------------------------------------------------------------
+
+
+def standing(forest: Forest, loops: Iterable[str], now: int) -> Standing:
+    """Say how some loops stand: the first of stuck, spent, waiting and done that applies to one of those concerned."""
+    found = {_of(forest, loop, needed, now) for loop, needed in _concerned(forest, loops)}
+    return next((each for each in (Standing.STUCK, Standing.SPENT, Standing.WAITING) if each in found), Standing.DONE)
+
+
+def _of(forest: Forest, loop: Loop, needed: bool, now: int) -> Standing:
+    """Say how one loop stands; a person who cancelled it has settled that, unless another loop needs it."""
+    if loop.status in _ENDED_BADLY:
+        return Standing.STUCK
+    if loop.status in FINISHED:
+        return Standing.STUCK if needed and loop.status is not Status.COMPLETE else Standing.DONE
+    if loop.status is not Status.PENDING:
+        return Standing.WAITING
+    if any(name not in forest.loops for name in loop.needs):
+        return Standing.STUCK
+    closed = {gate.gate for gate in closed_gates(forest, loop, now)}
+    return Standing.SPENT if "budget" in closed else Standing.WAITING
+
+
+def _concerned(forest: Forest, tops: Iterable[str]) -> Iterator[tuple[Loop, bool]]:
+    """Go through some loops with all below them, and through what they wait for; the latter are said to be needed."""
+    waiting = [(top, True, False) for top in tops if top in forest.loops]
+    met: set[tuple[str, bool, bool]] = set()
+    while waiting:
+        each = waiting.pop()
+        loop_id, deep, needed = each
+        if each in met or forest.tree.done(loop_id):
+            continue
+        met.add(each)
+        loop = forest.loops[loop_id]
+        yield loop, needed
+        if deep:
+            waiting += ((child, True, needed) for child in forest.tree.children(loop_id))
+        if loop.status is Status.PENDING:
+            waiting += ((name, below, True) for name, below in _awaited(forest, loop))
+
+
+def _awaited(forest: Forest, loop: Loop) -> Iterator[tuple[str, bool]]:
+    """Name the loops that a pending one waits for, and whether for all below them too."""
+    if loop.parent is not None and forest.loops[loop.parent].status is not Status.COMPLETE:
+        yield loop.parent, False
+    yield from ((name, True) for name in loop.needs if name in forest.loops)
+    holder = line_holder(forest, loop) if forest.is_serial(loop) else None
+    if holder is not None:
+        yield holder, False

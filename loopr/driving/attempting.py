@@ -1,0 +1,278 @@
+"""One attempt of a loop: its folder is prepared, its command runs, and whatever it left is committed.
+
+Begun again after a crash, it follows the command that runs already, or reads how it ended. Must never judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from loopr.core import observations as o
+from loopr.core.entries import Command
+from loopr.core.model import Failure, Usage
+from loopr.core.observations import Trouble
+from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell
+from loopr.driving.kit import OWN_FOLDER, Kit, Task
+from loopr.driving.materials import RESULT, Spot, step_spec, write_materials
+from loopr.driving.outcomes import Said, listed, refusal, trouble_before, trouble_of
+from loopr.errors import LooprError, Problem
+from loopr.world import feedback
+from loopr.world.launcher.words import STREAMS
+from loopr.world.processes import AttemptSpec, Outcome
+from loopr.world.repo.branches import ensure_plan
+from loopr.world.repo.commits import commit_attempt
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.landing import take_over
+from loopr.world.repo.plain import ensure_plain
+from loopr.world.repo.records import read_record
+from loopr.world.repo.words import Committed, Message, PlanTip
+from loopr.world.repo.worktrees import take
+from loopr.world.result_file import Advice, Reported, read_advice
+from loopr.world.runs import OUTPUT, Refusal
+
+READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
+TAIL_BYTES = 64 * 1024
+MAX_OUTPUT_BYTES = 1 << 20
+_MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
+
+
+def attempt(kit: Kit, task: Task, *, known: bool) -> Act:
+    """Make one attempt, or go on with the one that is `known` to the launcher."""
+    loop, name = task.loop, task.name
+    if loop.lease is not None and loop.lease.judge_only:
+        return (yield from _skip_command(kit, task))
+    spec: AttemptSpec | None = None
+    try:
+        if not known:
+            spec = yield from _prepare(kit, task)
+    except StopAsked:
+        kit.free_ports(loop.lease_id)
+        return o.StopSeen(loop.id, task.attempt)
+    except (LooprError, OSError) as error:
+        kit.free_ports(loop.lease_id)
+        return o.AttemptEnded(loop.id, task.attempt, trouble_before(error))
+    base = kit.runs.circumstances(name, task.attempt).get("base_commit", "")
+    try:
+        outcome = yield Run(kit.runs.id_of(name, task.attempt), spec, o.AttemptBegan(loop.id, task.attempt, base))
+    except StopAsked:
+        outcome = Outcome("killed", message="it was told to stop")
+    with suppress(StopAsked):
+        yield from _after(kit, task, base)
+    kit.free_ports(loop.lease_id)
+    return (yield from _conclude(kit, task, outcome))
+
+
+def _after(kit: Kit, task: Task, base: str) -> Generator[Asked, Any, None]:
+    """Run what is to run after a command, before its work is committed; how that ends changes nothing."""
+    command = kit.settings.hooks.get("post_run")
+    if command is None:
+        return
+    spec = step_spec(kit, task, Spot(folder_of(kit, task), base), command, "post_run")
+    outcome: Outcome = yield Run(spec.id, spec)
+    said = "" if outcome.code == 0 else f"failed ({outcome.reason} {outcome.code}), its log is in {spec.folder}"
+    yield Tell(o.Noticed("hook post_run", said))
+
+
+def _skip_command(kit: Kit, task: Task) -> Act:
+    """Let the judge go on with what the last attempt left."""
+    loop = task.loop
+    with suppress(StopAsked):
+        yield Do(lambda: _carry_over(kit, task))
+        yield Tell(o.AttemptBegan(loop.id, task.attempt, loop.base_commit))
+        return o.AttemptEnded(loop.id, task.attempt)
+    return o.StopSeen(loop.id, task.attempt)
+
+
+def _carry_over(kit: Kit, task: Task) -> None:
+    """Take over what the last attempt has handed over, and where it did."""
+    folder = kit.runs.ensure(task.name, task.attempt)
+    last = kit.runs.last_with(task.name, task.attempt, OUTPUT)
+    if last is not None:
+        (folder / OUTPUT).write_bytes(last.read_bytes())
+    before = kit.runs.circumstances(task.name, int(last.parent.name) if last is not None else task.attempt - 1)
+    kit.runs.note_circumstances(task.name, task.attempt, **before)
+
+
+# --- before ---------------------------------------------------------------------------------------------------------
+
+
+def _prepare(kit: Kit, task: Task) -> Generator[Asked, Any, AttemptSpec]:
+    """Make the folder of an attempt and all that is in it."""
+    ground = kit.ground_of(task)
+    if ground is None:
+        folder = ensure_plain(kit.worktrees, task.name)
+        kit.runs.note_circumstances(task.name, task.attempt, folder=str(folder), base_commit="")
+        plain = write_materials(kit, task, Spot(folder))
+        yield from _beside(kit, task, Spot(folder), {"pre_run": kit.settings.hooks.get("pre_run")})
+        return plain
+    while isinstance(made := (yield Do(lambda: _make_folder(kit, task, ground))), Problem):
+        yield Later(made)
+    spot = made
+    ready = spot.folder / OWN_FOLDER / READY
+    if not ready.is_file():
+        settings = kit.settings
+        setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
+        yield from _beside(kit, task, spot, setup)
+        ready.parent.mkdir(exist_ok=True)
+        ready.touch()
+    spec: AttemptSpec = yield Do(lambda: write_materials(kit, task, spot))
+    yield from _beside(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
+    return spec
+
+
+def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
+    """Take the loop's worktree, with the newest of its plan's work in it."""
+    with kit.beginning:
+        tip: PlanTip = ensure_plan(ground, task.loop.plan, task.base_commit)
+    if tip.problem is not None:
+        return tip.problem
+    worktree = take(ground, task.name, tip.tip)
+    base = worktree.tip
+    if not (worktree.fresh and worktree.tip == tip.tip):
+        base = take_over(ground, task.name, task.loop.plan, kit.clock()).tip
+    if kit.sentry is not None:
+        kit.sentry.begin()
+    kit.runs.note_circumstances(task.name, task.attempt, folder=str(worktree.folder), base_commit=base)
+    return Spot(worktree.folder, base)
+
+
+def _beside(kit: Kit, task: Task, spot: Spot, commands: dict[str, Command | None]) -> Generator[Asked, Any, None]:
+    """Run what is to run before the command; the attempt does not start if one of these fails."""
+    for step, command in commands.items():
+        if command is None:
+            continue
+        spec = step_spec(kit, task, spot, command, step)
+        outcome: Outcome = yield Run(spec.id, spec)
+        if outcome.code != 0:
+            end = feedback.bounded(tail_of(spec.folder)).strip().rpartition("\n")[2]
+            words = f"the {step} command failed ({outcome.reason} {outcome.code}){f': {end}' if end else ''}"
+            raise _SetupFailed(words)
+
+
+class _SetupFailed(LooprError):
+    """What prepares a worktree has failed: the attempt did not start."""
+
+
+# --- afterwards -----------------------------------------------------------------------------------------------------
+
+
+def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
+    """Commit what is there, whatever the end was, and say how the attempt ended."""
+    loop = task.loop
+
+    def work() -> tuple[Advice | None, Trouble | None]:
+        return _take_in(kit, task, outcome)
+
+    try:
+        advice, trouble = (yield Do(work)) if kit.ground_of(task) is not None else work()
+    except StopAsked:
+        advice, trouble = yield Do(work)
+    except (LooprError, OSError) as error:
+        return o.AttemptEnded(loop.id, task.attempt, replace(trouble_before(error), launch=False))
+    if advice is not None and advice.usage != Reported():
+        used = Usage(advice.usage.tokens, advice.usage.micro_usd, outcome.wall_ms)
+        yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
+    return o.AttemptEnded(loop.id, task.attempt, trouble)
+
+
+def _take_in(kit: Kit, task: Task, outcome: Outcome) -> tuple[Advice | None, Trouble | None]:
+    """Commit the files, keep what was handed over, and say what went wrong."""
+    folder = folder_of(kit, task)
+    run = kit.runs.ensure(task.name, task.attempt)
+    problems = _commit(kit, task, folder)
+    _keep_output(folder / OWN_FOLDER / OUTPUT, run / OUTPUT)
+    advice, _ = read_advice(folder / OWN_FOLDER / RESULT)
+    said = Said(tail_of(run), folder)
+    trouble = trouble_of(outcome, advice, said, limits_of(task))
+    text = feedback.bounded(said.tail) if trouble is not None else ""
+    if problems and (trouble is None or trouble.failure is Failure.REFUSED):
+        text = "\n\n".join(filter(None, [listed(problems), text]))
+        trouble = refusal(f"{problems[0]}", listed(problems), folder)
+    if touched := _touched(kit, task):
+        return advice, Trouble(Failure.BLOCKED, touched)
+    if trouble is not None and trouble.failure is Failure.REFUSED:
+        text = text or f"The command ended with {trouble.reason} and said nothing."
+        kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
+    return advice, trouble
+
+
+def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
+    """Commit what an attempt left, and say what of it cannot stay so."""
+    ground = kit.ground_of(task)
+    if ground is None:
+        return []
+    record = read_record(ground, task.name)
+    committed: Committed = commit_attempt(ground, task.name, task.attempt, message_of(kit, task))
+    problems = list(committed.refused)
+    for path in record.clash.files if record is not None and record.attempt < task.attempt else ():
+        file = folder / path
+        if file.is_file() and not file.is_symlink() and _MARKER.search(file.read_bytes()):
+            problems.append(Problem("still has conflict markers", path, "mend the conflict and take them out"))
+    return problems
+
+
+def _touched(kit: Kit, task: Task) -> str:
+    """Say what an attempt has changed that all worktrees share; another that ran at the same time may have done it."""
+    changed = kit.sentry.changed() if kit.sentry is not None and kit.ground_of(task) is not None else []
+    if not changed:
+        return ""
+    names = ", ".join(dict.fromkeys(each.name for each in changed[:5])) + (", …" if len(changed) > 5 else "")
+    return f"while it ran, what all worktrees share was changed: {names}; look at it, put it back if need be"
+
+
+def message_of(kit: Kit, task: Task) -> Message:
+    """Word a commit about a loop."""
+    loop = task.loop
+    trailers = (
+        ("Loopr-Loop", loop.id),
+        ("Loopr-Attempt", str(loop.attempt)),
+        ("Loopr-Iteration", str(loop.iteration)),
+    )
+    return Message(f"{task.title}", f"{loop.id}, iteration {loop.iteration}", trailers, kit.clock())
+
+
+def folder_of(kit: Kit, task: Task) -> Path:
+    """Return where the attempt works."""
+    noted = kit.runs.circumstances(task.name, task.attempt).get("folder")
+    return Path(noted) if noted else kit.worktrees / task.name
+
+
+def _keep_output(source: Path, target: Path) -> None:
+    """Keep what was handed over where no command reaches it; nothing but a plain file counts."""
+    try:
+        if source.parent.is_symlink() or source.is_symlink() or not source.is_file():
+            return
+        with source.open("rb") as file:
+            raw = file.read(MAX_OUTPUT_BYTES + 1)
+    except FileNotFoundError:
+        return
+    fresh = target.with_name(f".{target.name}.new")
+    fresh.write_bytes(raw)
+    fresh.replace(target)
+
+
+def tail_of(run: Path) -> bytes:
+    """Return the end of what a command said, its errors last."""
+    parts = []
+    for name in STREAMS:
+        with suppress(OSError), (run / name).open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            parts.append(file.read())
+    return b"\n".join(part for part in parts if part.strip())
+
+
+def limits_of(task: Task) -> dict[str, int]:
+    """Return the clocks of a task in seconds, for messages."""
+    clocks = task.type.timeouts
+    return {
+        "wall_secs": clocks.wall_ms // 1000,
+        "idle_secs": clocks.idle_ms // 1000,
+        "first_byte_secs": clocks.first_byte_ms // 1000,
+        "check_secs": clocks.check_ms // 1000,
+    }

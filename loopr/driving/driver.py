@@ -1,0 +1,246 @@
+"""The one loop of an engine that runs: sense, think, remember, act.
+
+It sleeps until something is heard or an instant comes. Effects are begun from what the state owes, and come back as
+observations only. Must never decide anything itself, nor do an effect on its own thread that takes long.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from enum import IntEnum
+
+from loopr.core import events as e
+from loopr.core import observations as o
+from loopr.core.choose import choose, next_wake
+from loopr.core.events import Event
+from loopr.core.forest import Forest
+from loopr.core.model import Loop, Status
+from loopr.core.owed import landings, owed, owed_to
+from loopr.core.wishes import stop_all
+from loopr.driving.beside import Beside
+from loopr.driving.effects import Effects
+from loopr.driving.jobs import Jobs
+from loopr.driving.looking import Looking
+from loopr.driving.upkeep import Upkeep
+from loopr.engine import Engine
+from loopr.errors import WorldError
+from loopr.hands import FileHands
+from loopr.world.bell import Bell
+from loopr.world.journal import Journal
+from loopr.world.processes import Attempts
+
+MOST_MS = 1_000  # an engine looks around that often, whatever it hears
+Show = Callable[[Forest, list[Event], int], None]
+Step = Callable[[str], None]
+
+
+class Wish(IntEnum):
+    """What a person asks of the engine itself."""
+
+    GO_ON = 0
+    STOP = 1
+    STOP_NOW = 2
+
+
+class Driver:
+    """Drives a workspace until it is settled, or until it is told to stop."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        journal: Journal,
+        attempts: Attempts,
+        effects: Effects,
+        looking: Looking,
+        bell: Bell,
+        upkeep: Upkeep,
+        beside: Beside,
+        step: Step = lambda name: None,
+    ) -> None:
+        self.engine, self._journal, self._attempts = engine, journal, attempts
+        self._effects, self._looking, self._bell, self._upkeep = effects, looking, bell, upkeep
+        self._beside = beside
+        self._jobs: Jobs = effects.jobs
+        self._step = step
+        self._wish = self._heeded = Wish.GO_ON
+        self._wisher = ""
+        self._unheard: list[o.Observation] = []
+        self._told: dict[str, str] = {}
+        self._trouble = ""
+        self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    @property
+    def forest(self) -> Forest:
+        """The forest as it is now."""
+        return self.engine.forest
+
+    @property
+    def trouble(self) -> str:
+        """What keeps the engine from remembering anything, nothing if it can."""
+        return self._trouble
+
+    @property
+    def wake_descriptor(self) -> int:
+        """The descriptor to which a byte may be written, from a signal too, so that the engine looks around at once."""
+        return self._waker
+
+    def ask(self, wish: Wish, by: str) -> None:
+        """Ask the engine to stop; from any thread or signal."""
+        self._wish, self._wisher = max(self._wish, wish), by
+        with suppress(BlockingIOError):
+            os.write(self._waker, b"!")
+
+    def tail(self, loop: Loop) -> str:
+        """Return the last line that a loop's command has said."""
+        lines = [line for run in self._jobs.runs_of(loop.id, loop.attempt) for line in self._attempts.tail(run)]
+        return lines[-1] if lines else ""
+
+    def drive(self, until: Callable[[Forest, int], bool], show: Show) -> None:
+        """Drive until a condition holds and nothing is in hand, or until it is told to stop."""
+        try:
+            self._begin(show)
+            while not self._is_over(until):
+                self._turn(show)
+            self._say(show, self.engine.learn([o.EngineLeft()]))
+        finally:
+            self._jobs.close()
+            self._looking.stop()
+            for descriptor in (self._wake, self._waker):
+                os.close(descriptor)
+
+    def _is_over(self, until: Callable[[Forest, int], bool]) -> bool:
+        """Say whether there is nothing left to do."""
+        if self._jobs or self._unheard:
+            return False
+        if self.forest.shared.engine.draining:
+            return self._left_nothing()
+        now = self.engine.mind.now()
+        return until(self.forest, now) and not self._beside.settled(self.forest, now)
+
+    def _left_nothing(self) -> bool:
+        """Say whether no attempt of ours lives: a pull worker's goes on without us."""
+        loops = (self.forest.loops[each] for each in self.forest.occupancy.loops)
+        return all((each.lease or each.ending) and (each.lease or each.ending).expires_at for each in loops)  # type: ignore[union-attr] # both are asked for
+
+    # -- the beginning
+
+    def _begin(self, show: Show) -> None:
+        """Take over from whoever was here before."""
+        self._step("begin")
+        events = self.engine.mind.heed_clock()
+        events += self.engine.learn([o.EngineBegan(os.getpid(), os.uname().nodename)])
+        self._looking.start()
+        self._effects.adopt(self.forest)
+        seen = list(self._looking.gather(self.forest, self._hands()))
+        events += self.engine.learn(seen, choose)
+        self._step("adopted")
+        for effect in list(owed(self.forest)):
+            self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
+        self._effects.tidy_leftovers(self.forest)
+        self._say(show, events)
+
+    # -- one turn
+
+    def _turn(self, show: Show) -> None:
+        """Wait for something, learn what it means, decide what follows, and begin what is owed."""
+        self._sleep()
+        now = self.engine.mind.now()
+        events = self._catch_up()
+        seen = self._unheard + list(self._sense(now))
+        self._step("sensed")
+        if seen or events or self._is_time(now):
+            try:
+                events += self.engine.learn(seen, choose)
+                self._unheard, self._trouble = [], ""
+            except WorldError as error:  # nothing is forgotten that has come back from the world
+                self._unheard, self._trouble = seen, str(error)
+        events += self._heed_wish()
+        self._step("remembered")
+        self._act(events)
+        self._say(show, events)
+
+    def _sleep(self) -> None:
+        """Sleep until something is heard or it is time."""
+        now = self.engine.mind.now()
+        times = [next_wake(self.forest, now), self._jobs.next_due(), self._looking.next_look(), now + MOST_MS]
+        wait = 0 if self._jobs.has_news else max(0, min(each for each in times if each is not None) - now)
+        if self._unheard:
+            wait = MOST_MS
+        poll = select.poll()
+        for source in (self._attempts, self._jobs, self._looking, self._bell, self._wake):
+            poll.register(source, select.POLLIN)
+        poll.poll(wait)
+        with suppress(BlockingIOError):
+            os.read(self._wake, 4096)
+
+    def _catch_up(self) -> list[Event]:
+        """Take in what others have decided."""
+        self._bell.hear()
+        mind = self.engine.mind
+        return mind.catch_up(self._journal.since(mind.seq)) if self._journal.changed_since(mind.seq) else []
+
+    def _sense(self, now: int) -> Iterator[o.Observation]:
+        """Hear what has become of commands, threads, artifacts and the machine."""
+        yield from self._upkeep.look(self.forest, now)
+        self._jobs.hear(self._attempts.poll())
+        yield from self._jobs.poll()
+        yield from self._looking.gather(self.forest, self._hands())
+        yield from self._problems()
+
+    def _hands(self) -> FileHands:
+        """Return the hands as the present settings have them."""
+        return self._upkeep.hands
+
+    def _problems(self) -> Iterator[o.Observation]:
+        """Report what effects wait for that only a person can change, and what they wait for no longer."""
+        present = {place: str(problem) for place, problem in self._jobs.problems().items()}
+        if present != self._told:
+            for place in self._told.keys() - present.keys():
+                yield o.Noticed(place, "")
+            for place, text in present.items():
+                yield o.Noticed(place, text)
+            self._told = present
+
+    def _is_time(self, now: int) -> bool:
+        """Say whether something may have changed by itself."""
+        wake = next_wake(self.forest, self._last_wake)
+        self._last_wake = now
+        return wake is not None and wake <= now
+
+    _last_wake = 0
+
+    def _heed_wish(self) -> list[Event]:
+        """Do as a person asks."""
+        if self._wish is self._heeded:
+            return []
+        events = self.engine.learn([o.EngineDrains(self._wisher)])
+        if self._wish is Wish.STOP_NOW:
+            events += self.engine.mind.decide(lambda forest, now: stop_all(forest, self._wisher))
+        self._heeded = self._wish
+        return events
+
+    def _act(self, events: Iterable[Event]) -> None:
+        """Begin what the changed loops are owed."""
+        self._beside.heed(self.forest, events, self.engine.mind.now())
+        touched = dict.fromkeys(each.loop for each in events if isinstance(each, e.LoopEvent))
+        for loop_id in touched:
+            loop = self.forest.loops[loop_id]
+            for effect in owed_to(loop):
+                self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
+            if loop.status in _OVER or loop.generation > 1:
+                self._effects.tidy(loop)
+        if self.forest.tree.by_status[Status.LANDING]:
+            for landing in list(landings(self.forest)):
+                self._effects.begin(self.forest, self.engine.mind.find_entry, landing)
+        self._effects.declare(self.forest, self.engine.mind.find_entry)
+
+    def _say(self, show: Show, events: list[Event]) -> None:
+        """Let whoever watches see what has happened."""
+        show(self.forest, events, self.engine.mind.now())
+
+
+_OVER = frozenset({Status.COMPLETE, Status.INVALIDATED})

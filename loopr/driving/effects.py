@@ -1,0 +1,231 @@
+"""From an effect that is owed to the act that does it.
+
+Every effect may be asked for again at any time: one that is under way is not begun twice. Knows which act does what.
+Must never know how one is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from loopr.core import observations as o
+from loopr.core import owed as w
+from loopr.core.declaring import outline_problems
+from loopr.core.entries import Artifact, Entry
+from loopr.core.forest import Forest
+from loopr.core.model import Loop, Status, Terms
+from loopr.core.naming import generation_name
+from loopr.driving.acts import Act, Do, Tell
+from loopr.driving.attempting import attempt
+from loopr.driving.ending import give_back, known_names, pack, stop
+from loopr.driving.jobs import Jobs, Key
+from loopr.driving.judging import Fits, judge
+from loopr.driving.kit import Kit, Task
+from loopr.driving.landing import bring_home
+from loopr.driving.outcomes import trouble_before
+from loopr.errors import PlanError, Problem, SettingsError
+from loopr.hands import FileHands
+from loopr.world.processes import Outcome
+from loopr.world.repo.leftovers import remove_stale_locks
+from loopr.world.repo.worktrees import ensure_ignored
+
+Entries = Callable[[str], Entry | None]
+DECLARED_AT_ONCE = 64
+_WORKING = frozenset(Status) - {Status.COMPLETE, Status.INVALIDATED}
+
+
+class Effects:
+    """Begins acts for what is owed."""
+
+    def __init__(self, kit: Kit, jobs: Jobs, writing: set[str]) -> None:
+        self.kit, self.jobs, self._writing = kit, jobs, writing
+        self._known: set[str] = set()
+        self._refused: dict[str, Terms] = {}
+
+    # -- after a restart
+
+    def adopt(self, forest: Forest) -> None:
+        """Take up what runs on behalf of the loops, and end whatever else carries the workspace's mark."""
+        if self.kit.ground is not None:
+            remove_stale_locks(self.kit.ground)
+            ensure_ignored(self.kit.ground)
+        folders: dict[str, Path] = {}
+        for loop_id in forest.occupancy.loops:
+            loop = forest.loops[loop_id]
+            owner = loop.lease or loop.ending
+            if owner is not None and owner.expires_at is None:
+                folders |= self.kit.runs.steps(self._name_of(loop, owner.attempt), owner.attempt)
+        states = self.jobs.attempts.adopt(folders)
+        self._known = {run for run, state in states.items() if state != "unclaimed"}
+        self.jobs.attempts.sweep(str(self.kit.place.root))
+
+    def _name_of(self, loop: Loop, attempt: int) -> str:
+        """Return the generation that an attempt belongs to: one that is told to stop may be of an earlier one."""
+        for generation in range(loop.generation, 0, -1):
+            name = generation_name(loop.id, generation)
+            if self.kit.runs.folder(name, attempt).is_dir():
+                return name
+        return loop.name
+
+    # -- effects
+
+    def begin(self, forest: Forest, entries: Entries, effect: w.Effect) -> None:
+        """Begin the act that does an effect, unless it is under way."""
+        loop = forest.loops[effect.loop]
+        match effect:
+            case w.StartAttempt() | w.FollowAttempt():
+                self._attempt(forest, entries, loop, follow=isinstance(effect, w.FollowAttempt))
+            case w.Judge():
+                fits, left = _fits(forest, loop), self._judges_left(loop)
+                self._begin("judge", loop, forest, entries, lambda task: judge(self.kit, task, fits, left))
+            case w.Land() if not self._plan_lands(loop.plan):
+                fits, left = _fits(forest, loop), self._judges_left(loop)
+                self._begin("land", loop, forest, entries, lambda task: bring_home(self.kit, task, fits, left))
+            case w.StopAttempt():
+                self._stop(forest, entries, loop, effect.attempt)
+
+    def _attempt(self, forest: Forest, entries: Entries, loop: Loop, *, follow: bool) -> None:
+        """Make an attempt, or follow the one that runs."""
+        run = self.kit.runs.id_of(loop.name, loop.attempt)
+        key = Key("attempt", loop.id, loop.attempt)
+        if key in self.jobs:
+            return
+        judge_only = loop.lease is not None and loop.lease.judge_only
+        if follow and run not in self._known and not judge_only:
+            self.jobs.suppose(run, Outcome("lost", message="nothing is left of it but its beginning"))
+        known = follow or run in self._known
+        self._begin("attempt", loop, forest, entries, lambda task: attempt(self.kit, task, known=known))
+
+    def _judges_left(self, loop: Loop) -> list[str]:
+        """List the judges of an attempt that an earlier engine has asked, and that nobody has heard out yet."""
+        own = self.kit.runs.id_of(loop.name, loop.attempt)
+        left = [run for run in self._known if run.startswith((f"{own}/check.", f"{own}/review."))]
+        self._known.difference_update(left)
+        return left
+
+    def _stop(self, forest: Forest, entries: Entries, loop: Loop, number: int) -> None:
+        """End an attempt, whatever act is at work for it."""
+        if self.jobs.stop(loop.id, number, loop.reason):
+            return
+        name = self._name_of(loop, number)
+        live = [run for run in self.kit.runs.steps(name, number) if run in self._known]
+        for run in live:
+            self.jobs.attempts.kill(run, loop.reason)
+        key = Key("stop", loop.id, number)
+        task = self._task(forest, entries, loop._replace(attempt=number))
+        if isinstance(task, Task):
+            self.jobs.begin(key, stop(self.kit, task, name, live), lambda error: o.StopSeen(loop.id, number))
+        else:
+            self.jobs.begin(key, _tell(o.StopSeen(loop.id, number)), lambda error: None)
+
+    def _begin(self, kind: str, loop: Loop, forest: Forest, entries: Entries, act: Callable[[Task], Act]) -> None:
+        """Begin one act about the present attempt of a loop."""
+        key = Key(kind, loop.id, loop.attempt)
+        if key in self.jobs:
+            return
+        task = self._task(forest, entries, loop)
+
+        def broken(error: Exception) -> o.Observation:
+            return _ended(kind, loop, error)
+
+        self.jobs.begin(key, act(task) if isinstance(task, Task) else _tell(broken(task)), broken)
+
+    def _task(self, forest: Forest, entries: Entries, loop: Loop) -> Task | SettingsError:
+        """Take down what an act must know, or say why there can be none."""
+        try:
+            return self.kit.task(forest, loop, entries(loop.id))
+        except SettingsError as error:
+            return error
+
+    def _plan_lands(self, plan: str) -> bool:
+        """Say whether a landing of a plan is under way."""
+        return any(key.loop.partition("/")[0] == plan for key in self.jobs.of_kind("land"))
+
+    # -- declared loops
+
+    def declare(self, forest: Forest, entries: Entries) -> None:
+        """Write the artifacts of loops that complete by declaration, some at a time."""
+        key = Key("declare", "", 0)
+        if not forest.settling or key in self.jobs:
+            return
+        due = [each for each in forest.settled_now() if self._refused.get(each) != forest.loops[each].terms]
+        work = [(forest.loops[each], entry) for each in due[:DECLARED_AT_ONCE] if (entry := entries(each))]
+        if work:
+            self.jobs.begin(key, self._declare(work), lambda error: None)
+
+    def _declare(self, work: Iterable[tuple[Loop, Entry]]) -> Act:
+        """Write some artifacts, and remember which of them were refused until their entry is another one."""
+        hands, work = self.kit.hands, list(work)
+        names = {loop.id for loop, _ in work}
+        self._writing |= names
+        try:
+            seen: list[o.Observation] = yield Do(lambda: [_written(hands, loop, entry) for loop, entry in work])
+        finally:
+            self._writing -= names
+        for (loop, _), each in zip(work, seen, strict=True):
+            self._refused[loop.id] = loop.terms
+            yield Tell(each)
+        return None
+
+    # -- folders
+
+    def tidy(self, loop: Loop) -> None:
+        """Give back the folders of generations that are over."""
+        if loop.ending is not None:
+            return
+        if loop.generation > 1 and loop.status is Status.PENDING:
+            self._give_back(generation_name(loop.id, loop.generation - 1))
+        if loop.status not in _WORKING:
+            self._give_back(loop.name)
+
+    def tidy_leftovers(self, forest: Forest) -> None:
+        """Give back the folders that an earlier engine did not come to."""
+        wanted = {loop.name for loop in forest.loops.values() if loop.status in _WORKING or loop.ending is not None}
+        names = known_names(self.kit.ground) if self.kit.ground is not None else set()
+        if self.kit.worktrees.is_dir():
+            names |= {each.name for each in self.kit.worktrees.iterdir() if each.is_dir()}
+        ours = {loop.name for loop in forest.loops.values()}
+        for name in sorted((names & ours) - wanted):
+            self._give_back(name)
+        if self.kit.ground is not None:
+            self.jobs.begin(Key("pack", "", 0), pack(self.kit.ground), lambda error: None)
+
+    def _give_back(self, name: str) -> None:
+        """Begin to give a folder back."""
+        self.jobs.begin(Key("tidy", name, 0), give_back(self.kit, name), lambda error: None)
+
+
+def _fits(forest: Forest, loop: Loop) -> Fits:
+    """Return what says whether an outline may count for a loop as the tree is by then."""
+
+    def fits(artifact: Artifact, where: str) -> list[Problem]:
+        return outline_problems(forest, loop, artifact, where)
+
+    return fits
+
+
+def _tell(seen: o.Observation) -> Act:
+    """Make an act of which only the end is known."""
+    yield from ()
+    return seen
+
+
+def _ended(kind: str, loop: Loop, error: Exception) -> o.Observation:
+    """Say what the failure of an act itself means."""
+    trouble = trouble_before(error)
+    match kind:
+        case "judge":
+            return o.Judged(loop.id, loop.attempt, trouble)
+        case "land":
+            return o.LandingFailed(loop.id, loop.attempt, trouble)
+    return o.AttemptEnded(loop.id, loop.attempt, trouble)
+
+
+def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation:
+    """Write one declared artifact; a refusal of the world is an observation like any other."""
+    place = f"{loop.id}/{loop.type}.md"
+    try:
+        return hands.write_declared(loop.id, loop.type, loop.project, entry)
+    except PlanError as error:
+        return o.FileRefused(loop.id, place, str(error))

@@ -1,0 +1,142 @@
+"""Which artifacts have changed: hints say where to look, looking says what is there.
+
+Now and then all of them are looked at, so that nothing depends on a hint. Knows files by their loops. Must never know
+what a change means.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from loopr.core import observations as o
+from loopr.core.forest import Forest
+from loopr.core.model import Loop, Status
+from loopr.hands import FileHands
+from loopr.world.watching import Settling, Watch
+
+FULL_LOOK_SHARE = 50  # looking at everything takes at most a fiftieth of the time
+_Shape = tuple[int, int, int, int]
+_NOT_NOW = frozenset({Status.INVALIDATED, Status.LANDING})  # what is published is ours, and what a person wrote is kept
+
+
+class Looking:
+    """Finds out what has changed among the artifacts."""
+
+    def __init__(self, specs: Path, settle_ms: int, poll_ms: int, clock: Callable[[], int]) -> None:
+        """Name the folder, and how long a file must have been quiet."""
+        self.watch = Watch(specs)
+        self.busy: set[str] = set()  # loops whose artifact is being written by us
+        self._specs, self._poll_ms, self._clock = specs, poll_ms, clock
+        self._settling = Settling(settle_ms)
+        self._known: dict[str, _Shape | None] = {}
+        self._full_look_at = 0
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when there are hints."""
+        return self.watch.fileno()
+
+    def start(self) -> None:
+        """Begin to hear of changes."""
+        self.watch.start()
+
+    def stop(self) -> None:
+        """Hear of no more."""
+        self.watch.stop()
+
+    def next_look(self) -> int:
+        """Return when to look again by itself."""
+        due = self._settling.next_look_ms()
+        return self._full_look_at if due is None else min(due, self._full_look_at)
+
+    def gather(self, forest: Forest, hands: FileHands) -> Iterator[o.Observation]:
+        """Look where hints lead, where a file had not settled, and now and then everywhere."""
+        now = self._clock()
+        hints = self.watch.hints()
+        for path in self._settling.due(now):
+            yield from self._look(forest, hands, path, now)
+        for path in hints:
+            if path != self._specs:
+                yield from self._look_below(forest, hands, path, now, whole=path in self.watch.whole)
+        if now >= self._full_look_at or self._specs in hints:
+            yield from self._look_everywhere(forest, hands, now)
+
+    def forget(self, loop_id: str) -> None:
+        """Look at a loop's artifact again even if it seems to be the same."""
+        self._known.pop(loop_id, None)
+
+    def _look_everywhere(self, forest: Forest, hands: FileHands, now: int) -> Iterator[o.Observation]:
+        """Look at the artifact of every loop."""
+        begun = self._clock()
+        for loop in list(forest.tree.walk()):
+            yield from self._look_at(forest, hands, loop, self._path(loop), now)
+        took = self._clock() - begun
+        self._full_look_at = self._clock() + max(self._poll_ms, FULL_LOOK_SHARE * took)
+
+    def _path(self, loop: Loop) -> Path:
+        """Return where a loop's artifact belongs."""
+        return Path(f"{self._specs}/{loop.id}/{loop.type}.md")
+
+    def _look_below(
+        self, forest: Forest, hands: FileHands, path: Path, now: int, *, whole: bool
+    ) -> Iterator[o.Observation]:
+        """Look at a file, or at the artifacts of a folder's loop and of all below it."""
+        if path.suffix == ".md":
+            yield from self._look(forest, hands, path, now, whole=whole)
+            return
+        loop_id = path.relative_to(self._specs).as_posix() if path.is_relative_to(self._specs) else ""
+        if loop_id in forest.loops:
+            for loop in list(forest.tree.walk(loop_id)):
+                yield from self._look_at(forest, hands, loop, self._path(loop), now)
+
+    def _look(
+        self, forest: Forest, hands: FileHands, path: Path, now: int, *, whole: bool = False
+    ) -> Iterator[o.Observation]:
+        """Look at one file, if it is the artifact of a loop."""
+        if not path.is_relative_to(self._specs):
+            return
+        loop = forest.loops.get(path.parent.relative_to(self._specs).as_posix())
+        if loop is None or loop.type != path.stem:
+            self._settling.forget(path)
+            return
+        yield from self._look_at(forest, hands, loop, path, now, whole=whole)
+
+    def _look_at(
+        self, forest: Forest, hands: FileHands, loop: Loop, path: Path, now: int, *, whole: bool = False
+    ) -> Iterator[o.Observation]:
+        """Report a loop's artifact if it has changed since the last look, and has settled."""
+        if loop.status in _NOT_NOW or loop.id in self.busy:
+            return
+        shape = _shape(path)
+        if shape is None:
+            if self._concerns(forest, loop, path) and self._settling.miss(path, now):
+                self._known.pop(loop.id, None)
+                yield o.FileGone(loop.id)
+            return
+        if self._known.get(loop.id) == shape:
+            self._settling.forget(path)
+            return
+        if self._settling.see(path, shape[0], shape[1], now, whole=whole):
+            self._known[loop.id] = shape
+            seen = hands.look(loop.id, loop.type, loop.artifact)
+            if seen is not None:
+                yield seen
+
+    def _concerns(self, forest: Forest, loop: Loop, path: Path) -> bool:
+        """Say whether it matters that a loop's artifact is not there."""
+        if loop.on_disk:
+            return True
+        if not forest.shared.problems:
+            self._settling.forget(path)
+            return False
+        return f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md" in forest.shared.problems
+
+
+def _shape(path: Path) -> _Shape | None:
+    """Return what tells a file from another version of it; a change of its status cannot be put back."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns

@@ -1,0 +1,154 @@
+"""From how a command ended to what that means for its loop.
+
+Knows exit codes, clocks and advice. Must never know what it costs (`core/costs.py`).
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr.core.model import Failure
+from loopr.core.observations import Trouble
+from loopr.errors import LooprError, Problem, UserError
+from loopr.world import feedback
+from loopr.world.processes import Outcome
+from loopr.world.result_file import Advice, stricter
+
+LIMITED, NOTHING_TO_DO = 75, 77
+_CONFIG = {78: "it says that its settings are wrong", 126: "it cannot be executed", 127: "there is no such program"}
+_CLOCKS = {
+    "wall": "it ran longer than {wall_secs} s (timeouts.wall_secs)",
+    "idle": "it was silent for {idle_secs} s (timeouts.idle_secs)",
+    "first_byte": "it said nothing for {first_byte_secs} s after its start (timeouts.first_byte_secs)",
+}
+_HOST = {
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EMFILE: "too many files are open",
+    errno.ENFILE: "the system has no file handle left",
+    errno.ENOMEM: "there is no memory left",
+    errno.EIO: "the disk reports an error",
+    errno.EAGAIN: "no further process can be started",
+}
+_HOST_NAMES = {errno.errorcode[number]: words for number, words in _HOST.items()}
+MOST_SAID = 120
+REBOOTED = "rebooted"
+
+
+class Said(NamedTuple):
+    """The end of what a command said, as bytes: enough for feedback and a signature."""
+
+    tail: bytes
+    worktree: Path
+
+
+def trouble_of(outcome: Outcome, advice: Advice | None, said: Said, limits: dict[str, int]) -> Trouble | None:
+    """Say what went wrong with a command, None if nothing did; `limits` are its clocks in seconds."""
+    failure, reason = _seen(outcome, limits)
+    strict = stricter(failure, advice)
+    if advice is not None and strict is not failure:
+        reason = advice.message or f"its result file says {strict}"
+    elif strict is Failure.REFUSED:
+        reason = with_last_word(reason, said)
+    if strict is None:
+        return None
+    resets_at = advice.resets_at_ms if advice is not None else None
+    retry_after = advice.retry_after_ms if advice is not None else None
+    mark = feedback.signature(outcome.code, said.tail, said.worktree) if strict is Failure.REFUSED else ""
+    launch = outcome.reason == "not_started"
+    return Trouble(strict, reason, mark, launch, resets_at=resets_at, retry_after_ms=retry_after)
+
+
+def with_last_word(reason: str, said: Said) -> str:
+    """Add the last line of what was said to a reason: it usually is the reason."""
+    last = next((line.strip() for line in reversed(feedback.bounded(said.tail).splitlines()) if line.strip()), "")
+    return f"{reason}: {last[:MOST_SAID]}{'…' if len(last) > MOST_SAID else ''}" if last else reason
+
+
+def _seen(outcome: Outcome, limits: dict[str, int]) -> tuple[Failure | None, str]:
+    """Say what the end of a command means by itself."""
+    match outcome.reason:
+        case "wall" | "idle" | "first_byte":
+            return Failure.TIMEOUT, _CLOCKS[outcome.reason].format(**limits)
+        case "not_started":
+            return _not_started(outcome)
+        case "lost":
+            if outcome.cause == REBOOTED:
+                return Failure.HOST, "the machine was restarted while it ran"
+            return Failure.INFRA, outcome.message or "it vanished without saying how it ended"
+        case "killed":
+            return Failure.INFRA, outcome.message or "it was ended"
+    if outcome.code is None:
+        return Failure.INFRA, f"it died by signal {outcome.signal}"
+    return _exited(outcome.code)
+
+
+def _exited(code: int) -> tuple[Failure | None, str]:
+    """Say what an exit code means."""
+    if code in (0, NOTHING_TO_DO):
+        return None, ""
+    if code == LIMITED:
+        return Failure.LIMITED, "it asked for a rest (exit 75)"
+    if code in _CONFIG:
+        return Failure.CONFIG, f"{_CONFIG[code]} (exit {code})"
+    if code > 128:  # 128 itself is how git says "fatal"
+        return Failure.INFRA, f"it died by signal {code - 128} (exit {code})"
+    return Failure.REFUSED, f"exit {code}"
+
+
+def _not_started(outcome: Outcome) -> tuple[Failure, str]:
+    """Say why a command never ran."""
+    if outcome.cause in _HOST_NAMES:
+        return Failure.HOST, _HOST_NAMES[outcome.cause]
+    return Failure.INFRA, outcome.message or "it could not be started"
+
+
+def trouble_before(error: Exception) -> Trouble:
+    """Say what kept an attempt from being prepared."""
+    host = _host_words(error)
+    if host:
+        return Trouble(Failure.HOST, host)
+    if isinstance(error, UserError):
+        return Trouble(Failure.CONFIG, _words(error))
+    return Trouble(Failure.INFRA, _words(error), launch=True)
+
+
+def _host_words(error: BaseException | None) -> str:
+    """Say what the machine refused, nothing if it was not the machine."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _HOST:
+            return _HOST[error.errno]
+        found = [words for number, words in _HOST.items() if _system_words(number) in str(error)]
+        if found and isinstance(error, LooprError):
+            return found[0]
+        error = error.__cause__
+    return ""
+
+
+def _system_words(number: int) -> str:
+    """Return how the system, and git after it, words an error."""
+    import os
+
+    return os.strerror(number)
+
+
+def _words(error: Exception) -> str:
+    """Return an error on one line, with what to do about it."""
+    problems = getattr(error, "problems", ())
+    if problems:
+        return "; ".join(str(each) for each in problems)
+    hint = getattr(error, "hint", "")
+    return f"{error} ({hint})" if hint else str(error) or type(error).__name__
+
+
+def refusal(reason: str, text: str, worktree: Path) -> Trouble:
+    """Word a verdict of no that nobody's exit code says; its signature is that of its text."""
+    return Trouble(Failure.REFUSED, reason, feedback.signature(None, text.encode(), worktree))
+
+
+def listed(problems: tuple[Problem, ...] | list[Problem]) -> str:
+    """Write problems as a list."""
+    return "\n".join(f"- {each}" for each in problems)

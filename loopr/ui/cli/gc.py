@@ -1,0 +1,312 @@
+"""The verb that clears away what is needed no more, and says of everything else why it is kept.
+
+Nothing that is not safe elsewhere ever goes unless a person names its loop. Must never know how to tell what is safe.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from loopr import wiring
+from loopr.core import wishes
+from loopr.core.model import FINISHED, Loop, Status
+from loopr.core.naming import generation_name
+from loopr.core.scene import Scene
+from loopr.errors import UserError
+from loopr.ui import render, views
+from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.cli.land import HOME_LOCK, turn_or_beside
+from loopr.ui.logs import outcome_of
+from loopr.ui.names import find_id
+from loopr.wiring import Workspace
+from loopr.world.runs import Runs
+
+if TYPE_CHECKING:
+    from loopr.world.repo.ground import Ground
+    from loopr.world.repo.words import Leftover
+
+IN_USE = "in use"
+HOOKS = "hooks"  # their runs lie beside those of loops
+DAY_MS = 86_400_000
+
+
+class Item(NamedTuple):
+    """Something that lies there: whether it may go, and why or why not."""
+
+    kind: str
+    name: str
+    place: str
+    may_go: bool
+    why: str
+
+
+@click.command("gc")
+@click.option("-n", "--dry-run", is_flag=True, help="say what would go, and why all else is kept; remove nothing")
+@click.option("--forget", metavar="ID", help="only this: let go what is kept of a loop that is over")
+@click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
+@framed
+def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
+    """Remove worktrees, branches, refs and run folders that are needed no more; what is not safe elsewhere is kept."""
+    workspace = frame.workspace
+    ground = _ground(workspace)
+    scene = workspace.look().scene
+    if forget is not None:
+        _forget(frame, ground, scene, scene.loops[find_id(scene.loops, forget)], dry_run=dry_run, yes=yes)
+        return
+    names = _in_use(scene)
+    runs = [*_old_runs(Runs(workspace.place.state), names, workspace.settings.logs.keep_days)]
+    found = _leftovers(workspace, ground, scene, names) if ground is not None else []
+    items = [*(Item(*each) for each in found), *runs]
+    gone = [each for each in items if each.may_go] if dry_run else [*_clear(workspace, ground, found, names), *runs]
+    if not dry_run:
+        for each in runs:
+            _remove_run(Path(each.place))
+    kept = [each for each in items if each not in gone]
+    if frame.as_json:
+        rows = {"removed": [_row(each) for each in gone], "kept": [_row(each) for each in kept], "forgotten": []}
+        frame.document(views.document(wiring.wall_clock(), {"dry_run": dry_run, **rows}))
+        return
+    frame.lines(_lines("would go" if dry_run else "removed", gone, frame.width))
+    told = [each for each in kept if each.why != IN_USE]
+    frame.lines(_lines("kept", told, frame.width))
+    if len(kept) > len(told):
+        frame.note(f"{len(kept) - len(told)} more in use")
+    if not items:
+        frame.note("there is nothing to clear away")
+
+
+def _ground(workspace: Workspace) -> Ground | None:
+    """Open the repository, if there is one."""
+    if workspace.place.repository is None:
+        return None
+    from loopr.grounds import ground_of
+
+    return ground_of(workspace)
+
+
+def _row(item: Item) -> views.Row:
+    """Return one thing as data."""
+    return {"kind": item.kind, "name": item.name, "place": item.place, "why": item.why}
+
+
+def _lines(word: str, items: Iterable[Item], width: int) -> list[str]:
+    """Set things below each other, each with its whole reason."""
+    named = [(Path(each.place).name if each.kind == "worktree" else each.name, each) for each in items]
+    size = min(max((len(name) for name, _ in named), default=0), width // 2)
+    heads = ((f"{word}  {each.kind:8}  {render.plain(name):{size}}  ", each.why) for name, each in named)
+    return [line for head, why in heads for line in render.wrap(head, render.plain(why), width)]
+
+
+# --- what is in use -------------------------------------------------------------------------------------------------
+
+
+def is_over(loop: Loop) -> bool:
+    """Say whether nothing of a loop runs or is to run: complete, cancelled or no longer declared."""
+    return loop.status in FINISHED and not loop.occupying
+
+
+def _names(loop: Loop) -> list[str]:
+    """Name every generation of a loop."""
+    return [generation_name(loop.id, each) for each in range(1, loop.generation + 1)]
+
+
+def _in_use(scene: Scene) -> set[str]:
+    """Name the generations that are not over, and the plans that may still go on.
+
+    A plan that is done may get another loop at any time, which begins where the others have landed: its branch stays
+    until a person lets it go.
+    """
+    found = {loop.id for loop in scene.loops.values() if loop.parent is None and loop.status not in _ENDED}
+    for loop in scene.loops.values():
+        if loop.ending is not None:  # of whichever generation it is
+            found.update(_names(loop))
+        elif not is_over(loop):
+            found.add(loop.name)
+    return found
+
+
+_ENDED = frozenset({Status.CANCELLED, Status.INVALIDATED})
+
+
+def _leftovers(workspace: Workspace, ground: Ground, scene: Scene, names: Set[str]) -> list[Leftover]:
+    """List what is there, with its reason."""
+    from loopr.world.repo.leftovers import leftovers
+
+    found = leftovers(ground, {*names, *_homes(ground, scene)}, living())
+    done = {loop.id for loop in scene.loops.values() if loop.parent is None and scene.tree.done(loop.id)}
+    why = "the plan is done, and may go on: `loopr gc --forget {}` lets its branch go"
+    return [
+        each._replace(why=why.format(each.name)) if each.kind == "branch" and each.name in done else each
+        for each in found
+    ]
+
+
+def _homes(ground: Ground, scene: Scene) -> Iterator[str]:
+    """Name the rooms of plans on their way home, while one is."""
+    from loopr.world.lock import holder
+
+    if holder(ground.state / HOME_LOCK) is not None:
+        yield from (f"{loop.id}.home" for loop in scene.loops.values() if loop.parent is None)
+
+
+def living() -> Callable[[Path], str]:
+    """Look once where all processes work, and return what says which of them works in a folder, if any does."""
+    from loopr.world.launcher import proc
+
+    found: list[tuple[int, Path]] = []
+    with suppress(OSError):  # where there is no /proc
+        found = [(pid, Path(folder)) for pid in proc.pids() if (folder := proc.folder(pid))]
+
+    def lived_in(folder: Path) -> str:
+        return next((f"process {pid} works in it" for pid, at in found if at.is_relative_to(folder)), "")
+
+    return lived_in
+
+
+def _clear(workspace: Workspace, ground: Ground | None, found: list[Leftover], names: Set[str]) -> list[Item]:
+    """Remove what may still go."""
+    if ground is None:
+        return []
+    from loopr.world.repo.leftovers import clear_away
+
+    with turn_or_beside(workspace):
+        scene = workspace.look().scene
+        used = {*names, *_in_use(scene), *_homes(ground, scene)}
+        return [Item(*each) for each in clear_away(ground, found, used, living())]
+
+
+# --- run folders ----------------------------------------------------------------------------------------------------
+
+
+def _old_runs(runs: Runs, names: Set[str], keep_days: float) -> Iterator[Item]:
+    """List the run folders of what is over, once nothing in them is younger than they are kept."""
+    limit_ns = (wiring.wall_clock() - int(keep_days * DAY_MS)) * 1_000_000
+    why = f"older than logs.keep_days ({keep_days:g})"
+    for name in sorted(each.name for each in runs.root.iterdir()) if runs.root.is_dir() else ():
+        for attempt in runs.attempts(name) if name not in names else ():
+            folder = runs.folder(name, attempt)
+            parts = sorted(folder.iterdir()) if name == HOOKS else [folder]
+            for each in parts:
+                if each.is_dir() and not each.is_symlink() and _newest(each) < limit_ns and _is_ended(each, name):
+                    yield Item("run", each.relative_to(runs.root).as_posix(), str(each), True, why)
+
+
+def _is_ended(folder: Path, name: str) -> bool:
+    """Say whether a run has ended; of a loop that is over every run has."""
+    return name != HOOKS or outcome_of(folder) is not None
+
+
+def _newest(folder: Path) -> int:
+    """Return when anything in a folder was last changed, in nanoseconds."""
+    times = [folder.lstat().st_mtime_ns]
+    for root, _, files in os.walk(folder):
+        times += [Path(root, each).lstat().st_mtime_ns for each in files]
+    return max(times)
+
+
+def _remove_run(folder: Path) -> None:
+    """Remove a run folder, and the one around it if that is empty then."""
+    shutil.rmtree(folder)
+    with suppress(OSError):
+        folder.parent.rmdir()
+
+
+# --- forgetting -----------------------------------------------------------------------------------------------------
+
+
+def _forget(frame: Frame, ground: Ground | None, scene: Scene, loop: Loop, *, dry_run: bool, yes: bool) -> None:
+    """Let go what is kept of a loop that is over, because a person asks for it."""
+    loops = _meant(scene, loop)
+    items = _kept_of(frame.workspace, ground, scene, loops)
+    if not dry_run:
+        _ask(loop, items, yes)
+        with turn_or_beside(frame.workspace):
+            if loop.status is Status.INVALIDATED:
+                with frame.workspace.visit() as engine:
+                    engine.mind.decide(lambda forest, now: wishes.forget(forest, loop.id))
+            items = _let_go(ground, scene, loops, items)
+    ids = [each.id for each in loops]
+    if frame.as_json:
+        body = {"dry_run": dry_run, "removed": [_row(each) for each in items], "kept": [], "forgotten": ids}
+        frame.document(views.document(wiring.wall_clock(), body))
+        return
+    frame.lines(_lines("would go" if dry_run else "removed", items, frame.width))
+    frame.note(f"{'would be ' if dry_run else ''}forgotten: {', '.join(ids)}")
+
+
+def _meant(scene: Scene, loop: Loop) -> list[Loop]:
+    """Return a loop that is over, with what was below it if it is no longer declared."""
+    if loop.parent is None and scene.tree.done(loop.id):
+        return [loop]
+    if not is_over(loop) or (loop.parent is None and loop.status not in _ENDED):
+        raise UserError(f"cannot forget {loop.id}: it is not over", hint=f"`loopr cancel {loop.id}` ends it first")
+    if loop.status is not Status.INVALIDATED:
+        return [loop]
+    below = (scene.loops[each] for each in sorted(scene.tree.by_status[Status.INVALIDATED]))
+    return [each for each in below if f"{each.id}/".startswith(f"{loop.id}/")]
+
+
+def _kept_of(workspace: Workspace, ground: Ground | None, scene: Scene, loops: list[Loop]) -> list[Item]:
+    """List the refs that are kept of loops; the branch of a plan goes only if a person's own has its work."""
+    if ground is None:
+        return []
+    from loopr.world.repo.leftovers import leftovers
+
+    plan = loops[0].id if loops[0].parent is None else ""
+    names = {name for each in loops for name in _names(each)}
+    _refuse_held(ground, names)
+    items = [Item(*each) for each in leftovers(ground, _in_use(scene) - {plan}, living())]
+    branch = next((each for each in items if (each.kind, each.name) == ("branch", plan)), None)
+    if branch is not None and not branch.may_go:
+        raise UserError(f"cannot forget {plan}: {branch.why}", hint=f"loopr land {plan}")
+    wanted = [each for each in items if each.kind in ("branch", "ref") and _owner(each) in names]
+    return [*wanted, *([branch] if branch is not None else [])]
+
+
+def _refuse_held(ground: Ground, names: Set[str]) -> None:
+    """Refuse to forget what somebody has checked out: git would not let the branch go."""
+    from loopr.world.repo.checkouts import checkouts
+
+    branches = {ground.branch(each) for each in names}
+    for each in checkouts(ground):
+        if each.branch in branches:
+            hint = "`loopr gc` gives that folder back first, or says why not" if each.ours else "switch it there"
+            raise UserError(f"the branch {each.branch.removeprefix('refs/heads/')} is in {each.folder}", hint=hint)
+
+
+def _owner(item: Item) -> str:
+    """Return the generation that a branch or a ref belongs to."""
+    return item.name if item.kind == "branch" else item.name.split("/")[1]
+
+
+def _ask(loop: Loop, items: list[Item], yes: bool) -> None:
+    """Ask a person, if there is one, and name what is nowhere else; without one only --yes goes on."""
+    if yes:
+        return
+    lost = [each.name for each in items if not each.may_go]
+    if not sys.stdin.isatty():
+        raise UserError("nobody is there to be asked", hint="--yes goes on, --dry-run shows what would be let go")
+    what = f", with what is nowhere else in {', '.join(lost)}" if lost else ""
+    click.confirm(f"Forget {loop.id}{what}?", abort=True, err=True)
+
+
+def _let_go(ground: Ground | None, scene: Scene, loops: list[Loop], items: list[Item]) -> list[Item]:
+    """Delete the refs that no checkout holds, and return those that went."""
+    if ground is None:
+        return []
+    from loopr.world.repo.leftovers import clear_away, forget, leftovers
+
+    gone = {ref for each in loops for name in _names(each) for ref in forget(ground, name)}
+    for plan in (each.id for each in loops if each.parent is None):
+        used = _in_use(scene) - {plan}
+        branch = [each for each in leftovers(ground, used) if (each.kind, each.name) == ("branch", plan)]
+        gone |= {each.place for each in clear_away(ground, branch, used, living())}
+    return [each for each in items if each.place in gone]

@@ -1,0 +1,312 @@
+"""The verb that brings a finished plan home: judged as it would be there, never by force.
+
+It works beside an engine as well as without one. All it moves is a person's own: the base branch, and the checkout
+that has it. The room in which the result is judged is under the same locks as every worktree, and what is to move is
+compared with what was judged at the last moment. Must never know how a branch is moved.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from loopr import wiring
+from loopr.core.model import Loop, Status
+from loopr.core.scene import Scene
+from loopr.errors import Deferred, EngineHeld, Problem, UserError
+from loopr.ui import render, views
+from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.names import find_id
+from loopr.wiring import Workspace
+from loopr.world.settings.keys import Command
+
+if TYPE_CHECKING:
+    from loopr.world.repo.ground import Ground
+    from loopr.world.repo.words import CameHome, HomeCandidate
+
+REFUSED = 1
+MOST_SHOWN = 20
+HOME_LOCK = "home.lock"
+
+
+class Told(NamedTuple):
+    """What became of it: what would come home, that it did, and why it did not."""
+
+    onto: str = ""
+    candidate: HomeCandidate | None = None
+    home: CameHome | None = None
+    problems: tuple[Problem, ...] = ()
+    remark: str = ""
+
+
+@click.command("land")
+@click.argument("plan")
+@click.option("--onto", metavar="BRANCH", help="this branch, not the one that the plan began at")
+@click.option("-n", "--dry-run", is_flag=True, help="show what would come home, and what is in the way; judge nothing")
+@click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
+@click.option("--allow-nested", is_flag=True, help="work even though a loop's command started this")
+@framed
+def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: bool, allow_nested: bool) -> int:
+    """Bring a plan that is done home to the branch it began at, and the checkout that has that branch along."""
+    from loopr.grounds import ground_of
+    from loopr.ui.driving import refuse_nested
+
+    if not dry_run:
+        refuse_nested(allow_nested)
+    scene = frame.workspace.look().scene
+    found = scene.loops[find_id(scene.loops, plan)]
+    if found.parent is not None:
+        raise UserError(f"{found.id} is a {found.type}, and plans come home", hint=f"loopr land {found.plan}")
+    bound = scene.shared.plans.get(found.id)
+    onto = onto or (bound.base_branch if bound is not None else "")
+    ground = ground_of(frame.workspace)
+    with _alone(ground):
+        told = _bring(frame, ground, scene, found, onto, dry_run=dry_run, yes=yes)
+    _report(frame, found, told, dry_run)
+    return REFUSED if told.problems else 0
+
+
+def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, onto: str, *, dry_run: bool, yes: bool) -> Told:
+    """Build what would come home, judge it, and bring it; whatever is in the way is told and nothing has changed."""
+    from loopr.world.repo.branches import plan_tip
+    from loopr.world.repo.home import build_home, home_problems, leave_home_room
+    from loopr.world.repo.words import Message, Refusal
+
+    undone = _undone(scene, plan)
+    if undone is not None:
+        return Told(onto, problems=(undone,))
+    now = plan_tip(ground, plan.id)
+    if not now.tip and not now.recorded:
+        return Told(onto, remark=f"{plan.id} has no branch: none of its loops had anything to land")
+    words = Message(f"Land {plan.id}: {plan.title}", trailers=(("Loopr-Plan", plan.id),), at_ms=wiring.wall_clock())
+    try:
+        built = build_home(ground, plan.id, onto, words)
+        if isinstance(built, Refusal):
+            return Told(onto, problems=built.problems)
+        if built.new == built.old:
+            return Told(onto, built, remark=f"{onto} has all of {plan.id} already")
+        problems = *home_problems(ground, built), *_suspicious(ground, scene, onto)
+        if problems or dry_run:
+            return Told(onto, built, problems=problems)
+        _ask(built, yes)
+        no = _judged(frame.workspace, ground, built)
+        return Told(onto, built, problems=(no,)) if no is not None else _moved(frame.workspace, ground, plan, built)
+    finally:
+        leave_home_room(ground, plan.id)
+
+
+def _moved(workspace: Workspace, ground: Ground, plan: Loop, built: HomeCandidate) -> Told:
+    """Move the branch and the checkout, if all is still as it was judged."""
+    from loopr.world.repo.home import bring_home
+    from loopr.world.repo.words import Refusal
+
+    with turn_or_beside(workspace):
+        undone = _undone(workspace.look().scene, plan)
+        if undone is not None:
+            return Told(built.branch, built, problems=(undone,))
+        done = bring_home(ground, built)
+    if isinstance(done, Refusal):
+        return Told(built.branch, built, problems=done.problems)
+    return Told(built.branch, built, done)
+
+
+@contextmanager
+def _alone(ground: Ground) -> Iterator[None]:
+    """Let one plan come home at a time: a judge may take long, and neither an engine nor a turn waits for it."""
+    from loopr.world.lock import EngineLock
+
+    try:
+        lock = EngineLock.acquire(ground.state / HOME_LOCK, "turn", wait_turn_secs=0)
+    except EngineHeld:
+        raise Deferred("another `loopr land` is at work", hint="try again once it has ended") from None
+    with lock:
+        yield
+
+
+@contextmanager
+def turn_or_beside(workspace: Workspace) -> Iterator[None]:
+    """Hold the workspace for a moment, or go on beside the engine that does: for what no engine ever touches."""
+    from loopr.world.lock import EngineLock
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(EngineLock.acquire(workspace.place.lock, "turn"))
+        except EngineHeld:
+            holder = workspace.engine()
+            if holder is not None and holder["kind"] != "engine":
+                raise
+        yield
+
+
+# --- what is in the way ---------------------------------------------------------------------------------------------
+
+
+def _undone(scene: Scene, plan: Loop) -> Problem | None:
+    """Say what is not complete of a plan."""
+    if scene.tree.done(plan.id):
+        return None
+    left = [each for each in scene.tree.walk(plan.id) if each.status is not Status.COMPLETE]
+    named = ", ".join(f"{each.id} ({each.status})" for each in left[:5]) + (", …" if len(left) > 5 else "")
+    return Problem(f"{plan.id} is not done: {named}", hint=f"`loopr tree {plan.id}` says what it waits for")
+
+
+def _suspicious(ground: Ground, scene: Scene, onto: str) -> Iterator[Problem]:
+    """Say whether the move would be taken for a loop's doing: a branch that moves without any checkout explains it."""
+    from loopr.world.repo.checkouts import holders
+    from loopr.world.repo.ground import HEADS
+
+    if scene.occupancy.total and not holders(ground, HEADS + onto):
+        words = f"attempts are at work, and {onto} is checked out nowhere: they would be blamed for its move"
+        yield Problem(words, hint=f"check {onto} out in some folder, or wait until nothing runs")
+
+
+def _ask(built: HomeCandidate, yes: bool) -> None:
+    """Ask a person, if there is one; without one only --yes goes on."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UserError("nobody is there to be asked", hint="--yes goes on, --dry-run shows what would be done")
+    text = f"Bring {_count(built.commits, 'commit')} of {built.plan} home to {built.branch}?"
+    click.confirm(text, abort=True, err=True)
+
+
+def _count(things: tuple[str, ...], word: str) -> str:
+    """Count things."""
+    return f"{len(things)} {word}{'s' * (len(things) != 1)}"
+
+
+# --- the judge ------------------------------------------------------------------------------------------------------
+
+
+def _judged(workspace: Workspace, ground: Ground, built: HomeCandidate) -> Problem | None:
+    """Run `land.check` on exactly what would come home, in a worktree of its own; say why it said no."""
+    from loopr.world.repo.home import take_home_room
+
+    settings = workspace.settings
+    if settings.land.check is None:
+        return None
+    room = take_home_room(ground, built)
+    steps = (
+        ("worktrees.setup", settings.worktrees.setup, settings.timeouts.wall_ms),
+        ("land.check", settings.land.check, settings.timeouts.check_ms),
+    )
+    for key, command, limit_ms in steps:
+        if command is not None:
+            environment = _environment(ground, built.plan, room.folder)
+            why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
+            if why:
+                shown = command if isinstance(command, str) else " ".join(command)
+                hint = f"mend it on the branch {ground.short_branch(built.plan)}, or in another plan, and land again"
+                return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
+    return None
+
+
+def _environment(ground: Ground, plan: str, folder: Path) -> dict[str, str]:
+    """Return the environment of a judge: without what would tie it to another repository or to an outer loop."""
+    from loopr.world.repo.worktrees import command_environment
+
+    ours, unset = command_environment(ground)
+    kept = {name: each for name, each in os.environ.items() if name not in unset and not name.startswith("LOOPR")}
+    return kept | ours | {"LOOPR": "1", "LOOPR_PLAN": plan, "LOOPR_WORKTREE": str(folder)}
+
+
+def _ran(command: Command, folder: Path, environment: dict[str, str], limits_ms: tuple[int, int]) -> str:
+    """Run a command to its end, its output beside ours, and say what was wrong; nothing of its group is left behind."""
+    words = ["sh", "-c", command] if isinstance(command, str) else list(command)
+    limit_ms, grace_ms = limits_ms
+    try:
+        process = subprocess.Popen(
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True
+        )
+    except OSError as error:
+        return f"cannot be started: {(error.strerror or str(error)).lower()}"
+    try:
+        code = process.wait(limit_ms / 1000 if limit_ms else None)
+    except subprocess.TimeoutExpired:
+        return f"took longer than {limit_ms / 1000:g} s"
+    finally:
+        _end(process, grace_ms)
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return f"ended with {code}" if code else ""
+
+
+def _end(process: subprocess.Popen[bytes], grace_ms: int) -> None:
+    """End a command that runs too long, or that nobody waits for any more, with what is left of its group."""
+    with suppress(ProcessLookupError):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(grace_ms / 1000)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+# --- telling --------------------------------------------------------------------------------------------------------
+
+
+def _report(frame: Frame, plan: Loop, told: Told, dry_run: bool) -> None:
+    """Say what came of it."""
+    if frame.as_json:
+        frame.document(views.document(wiring.wall_clock(), _document(plan, told, dry_run)))
+        return
+    built = told.candidate
+    if told.remark:
+        frame.note(told.remark)
+    elif built is not None and dry_run:
+        frame.lines(_shown(built, frame.width))
+    for each in told.problems:
+        frame.note(f"refused: {render.plain(each.message)}")
+        if each.hint:
+            frame.note(f"  hint: {render.plain(each.hint)}")
+    if told.problems and not dry_run:
+        frame.note("nothing was changed")
+    if told.home is not None and built is not None:
+        counts = f"{_count(built.commits, 'commit')}, {_count(built.changed, 'file')}"
+        frame.lines([f"{plan.id} is home: {told.onto} is at {told.home.commit[:12]} ({counts})"])
+        if told.home.checkout is not None:
+            frame.note(f"  the checkout {render.plain(str(told.home.checkout))} was brought along")
+
+
+def _shown(built: HomeCandidate, width: int) -> list[str]:
+    """Show what would come home."""
+    lines = [f"{_count(built.commits, 'commit')} would come home to {built.branch}:"]
+    for rows, word in ((built.commits, "commit"), (built.changed, "file")):
+        lines += [""] if word == "file" else []
+        lines += [render.fit(f"  {render.plain(_short(each, word))}", width) for each in rows[:MOST_SHOWN]]
+        lines += [f"  … {_count(rows[MOST_SHOWN:], f'more {word}')}"] if len(rows) > MOST_SHOWN else []
+    return lines
+
+
+def _short(text: str, word: str) -> str:
+    """Shorten the name of a commit."""
+    name, _, subject = text.partition(" ")
+    return f"{name[:12]} {subject}" if word == "commit" else text
+
+
+def _document(plan: Loop, told: Told, dry_run: bool) -> views.Row:
+    """Return what came of it as data."""
+    built, home = told.candidate, told.home
+    commits = [each.partition(" ") for each in built.commits] if built is not None else []
+    return {
+        "plan": plan.id,
+        "onto": told.onto or None,
+        "dry_run": dry_run,
+        "landed": home is not None,
+        "commit": home.commit if home is not None else None,
+        "checkout": str(home.checkout) if home is not None and home.checkout is not None else None,
+        "adopted": list(home.adopted) if home is not None else [],
+        "commits": [{"commit": name, "subject": subject} for name, _, subject in commits],
+        "changed": list(built.changed) if built is not None else [],
+        "problems": [
+            {"message": each.message, "where": each.where or None, "hint": each.hint or None} for each in told.problems
+        ],
+    }

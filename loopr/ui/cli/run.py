@@ -1,0 +1,89 @@
+"""The verbs that begin and end driving without adding anything."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from loopr.errors import WorldError
+from loopr.ui import views
+from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.driving import Limit, detach, drive, refuse_nested
+from loopr.ui.progress import on_stderr
+from loopr.ui.times import read_duration
+from loopr.wiring import Workspace
+
+ENDS_SECS = 30.0
+
+
+@click.command("run")
+@click.option("--once", is_flag=True, help="start what may start now, see it through, and end")
+@click.option("--for", "span", metavar="DURATION", help="start nothing more after, say, 2h")
+@click.option("--detach", "background", is_flag=True, help="leave the work to an engine in the background")
+@click.option("--allow-nested", is_flag=True, help="work even though a loop's command started this")
+@framed
+def run_verb(frame: Frame, once: bool, span: str | None, background: bool, allow_nested: bool) -> int:
+    """Drive the whole workspace until it has settled, adding nothing."""
+    refuse_nested(allow_nested)
+    if background:
+        pid = detach(frame.workspace, _again(frame, once, span))
+        frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
+        return 0
+    secs = read_duration(span) / 1000 if span is not None else None
+    limit = Limit(once=once, secs=secs) if once or secs is not None else None
+    with frame.workspace.serve() as driver:
+        driven = drive(driver, (), on_stderr(frame.color), limit=limit)
+        if frame.as_json:
+            frame.document(views.tree(driver.forest, driven.now, str(frame.workspace.place.root)))
+        return driven.code
+
+
+def _again(frame: Frame, once: bool, span: str | None) -> list[str]:
+    """Return the options that the engine in the background needs too."""
+    words = [word for each in frame.sets for word in ("--set", each)]
+    return [*words, *(["--once"] if once else []), *(["--for", span] if span else [])]
+
+
+@click.command("stop")
+@click.option("--now", "at_once", is_flag=True, help="end live attempts too; it costs them nothing")
+@framed
+def stop_verb(frame: Frame, at_once: bool) -> int:
+    """Ask the engine to start nothing more, and to end once what runs has ended."""
+    workspace = frame.workspace
+    holder = workspace.engine()
+    if holder is None or holder["kind"] != "engine":
+        frame.note("no engine runs here")
+        return 0
+    running = stop_engine(workspace, at_once=at_once)
+    if at_once:
+        _wait_for_end(workspace, holder["pid"])
+        frame.note("the engine has ended")
+    elif running:
+        frame.note(f"the engine ends after {running} live attempts; `loopr stop --now` ends them at once")
+    else:
+        frame.note("the engine ends")
+    return 0
+
+
+def stop_engine(workspace: Workspace, *, at_once: bool) -> int:
+    """Ask the engine to stop, and return how many attempts live."""
+    from loopr.core.intake import interpret
+    from loopr.core.observations import EngineDrains
+    from loopr.core.wishes import stop_all
+
+    with workspace.visit() as engine:
+        engine.mind.decide(lambda forest, now: interpret(forest, EngineDrains(workspace.actor), now))
+        if at_once:
+            engine.mind.decide(lambda forest, now: stop_all(forest, workspace.actor))
+        return engine.forest.occupancy.total
+
+
+def _wait_for_end(workspace: Workspace, pid: int) -> None:
+    """Wait until the engine has given the workspace back."""
+    ends = time.monotonic() + ENDS_SECS
+    while (holder := workspace.engine()) is not None and holder["pid"] == pid:
+        if time.monotonic() > ends:
+            hint = "attempts may take that long to end (timeouts.grace_secs); `loopr status` shows them"
+            raise WorldError(f"the engine (pid {pid}) has not ended within {ENDS_SECS:g} s", hint=hint)
+        time.sleep(0.02)

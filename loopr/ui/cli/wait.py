@@ -1,0 +1,91 @@
+"""The verb that waits for loops and convoys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from loopr.core.forest import Forest
+from loopr.core.gates import first_closed
+from loopr.core.model import Status
+from loopr.core.scene import Scene
+from loopr.core.settled import Standing, is_settled, standing
+from loopr.errors import NotFound
+from loopr.ui import render, views
+from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.following import follow
+from loopr.ui.names import find_id
+from loopr.ui.progress import on_stderr
+from loopr.ui.times import read_duration
+
+TIMED_OUT = 75
+ALONE = "no engine runs here, so nothing goes on by itself: `loopr run`"
+
+
+@click.command("wait")
+@click.argument("names", metavar="ID|@CONVOY...", nargs=-1, required=True)
+@click.option("--timeout", metavar="DURATION", help="wait no longer than, say, 10m")
+@framed
+def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
+    """Wait until loops and convoys are done, or can get no further by themselves."""
+    timeout_ms = read_duration(timeout) if timeout is not None else None
+    known = frame.workspace.look().scene
+    wanted = [_meant(known, name) for name in names]
+    loops = members(known, wanted)
+    show = on_stderr(frame.color, loops)
+
+    def over(forest: Forest, now: int) -> bool:
+        return is_settled(forest, now, members(forest, wanted))
+
+    forest, now, timed_out = follow(frame.workspace, loops, show, over, timeout_ms)
+    found = stands(forest, wanted, now)
+    show.close(forest, now)
+    if not timed_out and found is not Standing.DONE and frame.workspace.engine() is None:
+        frame.note(ALONE)
+    _report(frame, forest, wanted, now, {"standing": found.name.lower(), "timed_out": timed_out})
+    return TIMED_OUT if timed_out else found.value
+
+
+def _meant(scene: Scene, name: str) -> str:
+    """Return the id of the loop, or the name of the convoy, that a person means."""
+    if not name.startswith("@"):
+        return find_id(scene.loops, name)
+    if name[1:] not in scene.shared.convoys:
+        known = ", ".join(f"@{each}" for each in sorted(scene.shared.convoys))
+        raise NotFound(f"there is no convoy {name!r}", hint=f"known: {known}" if known else "`loopr convoy create`")
+    return name
+
+
+def members(scene: Scene, wanted: Sequence[str]) -> list[str]:
+    """List the loops that are waited for, each once: a convoy stands for its members of now."""
+    found: dict[str, None] = {}
+    for name in wanted:
+        convoy = scene.shared.convoys.get(name[1:]) if name.startswith("@") else None
+        found |= dict.fromkeys(convoy.members if convoy is not None else (name,))
+    return list(found)
+
+
+def stands(forest: Forest, wanted: Sequence[str], now: int) -> Standing:
+    """Say how all that was named stands: done only if all of it is, and a convoy without members never is."""
+    loops = members(forest, wanted)
+    found = standing(forest, loops, now)
+    if found is not Standing.DONE:
+        return found
+    if not all(map(forest.tree.done, loops)):
+        return Standing.STUCK  # a person cancelled some of it, and whoever waits for it needs it
+    return Standing.DONE if all(members(forest, [name]) for name in wanted) else Standing.WAITING
+
+
+def _report(frame: Frame, forest: Forest, wanted: Sequence[str], now: int, more: views.Row) -> None:
+    """Print the loops that were waited for."""
+    loops = [forest.loops[each] for each in members(forest, wanted)]
+    if frame.as_json:
+        frame.document(views.tree(forest, now, str(frame.workspace.place.root), loops) | more)
+        return
+    rows = []
+    for loop in loops:
+        gate = first_closed(forest, loop, now) if loop.status is Status.PENDING else None
+        word = "done" if forest.tree.done(loop.id) else render.state_word(loop, gate)
+        rows.append((loop.id, loop.type, word, render.detail(forest, loop, gate, now)))
+    frame.lines(render.table(rows, frame.width))

@@ -1,0 +1,130 @@
+"""What a verb that drives the workspace does on behalf of a person: it shows progress, and heeds their signals.
+
+Knows a terminal and its signals. Must never know what is driven, nor in which order.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from loopr.core.events import Event
+from loopr.core.forest import Forest
+from loopr.core.settled import is_settled, standing
+from loopr.errors import UserError, WorldError
+from loopr.ui.progress import Progress
+from loopr.wiring import Workspace
+
+if TYPE_CHECKING:
+    from loopr.driving.driver import Driver
+
+INTERRUPTED, TERMINATED, NOT_YET = 130, 143, 75
+WAIT_SECS = 20.0
+Until = Callable[[Forest, int], bool]
+
+
+class Driven(NamedTuple):
+    """How driving ended: the exit code that says so, and the instant."""
+
+    code: int
+    now: int
+
+
+def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Limit | None = None) -> Driven:
+    """Drive until everything has settled, a limit is reached or a person asks for an end; say how the plans stand."""
+    gc.enable()  # verbs that only show switch it off
+
+    def show(forest: Forest, events: list[Event], now: int) -> None:
+        if events:
+            progress.show(forest, events, now, driver.tail)
+        else:
+            progress.tick(forest, now, driver.tail)
+        if limit is not None and limit.is_reached(events):
+            from loopr.driving.driver import Wish
+
+            driver.ask(Wish.STOP, "its limit")
+
+    with _signals(driver) as caught:
+        driver.drive(is_settled, show)
+    now = driver.engine.mind.now()
+    progress.close(driver.forest, now)
+    if caught:
+        return Driven(INTERRUPTED if caught[0] == signal.SIGINT else TERMINATED, now)
+    forest = driver.forest
+    names = plans or sorted(forest.shared.plans)
+    if limit is not None and not is_settled(forest, now):
+        return Driven(NOT_YET, now)
+    return Driven(int(standing(forest, names, now)), now)
+
+
+def refuse_nested(allowed: bool) -> None:
+    """Refuse to drive from within a loop's command, unless that is wanted: it would wait for itself."""
+    if os.environ.get("LOOPR") == "1" and not allowed:
+        loop = os.environ.get("LOOPR_LOOP", "a loop")
+        raise UserError(f"this is the command of {loop}: loopr inside loopr", hint="--allow-nested if that is meant")
+
+
+class Limit:
+    """When an engine is to stop by itself: after the first round, or after a while."""
+
+    def __init__(self, *, once: bool, secs: float | None) -> None:
+        self._once = once
+        self._ends = None if secs is None else time.monotonic() + secs
+
+    def is_reached(self, events: Sequence[Event]) -> bool:
+        """Say whether it is time to stop."""
+        return self._once or (self._ends is not None and time.monotonic() >= self._ends)
+
+
+@contextmanager
+def _signals(driver: Driver) -> Iterator[list[int]]:
+    """Turn the first Ctrl-C into a stop, the second and SIGTERM into a stop at once; gives the signals that came."""
+    from loopr.driving.driver import Wish
+
+    caught: list[int] = []
+
+    def heed(number: int, frame: FrameType | None) -> None:
+        again = number != signal.SIGINT or signal.SIGINT in caught
+        caught.append(number)
+        driver.ask(Wish.STOP_NOW if again else Wish.STOP, signal.Signals(number).name)
+
+    before: dict[int, Any] = {each: signal.signal(each, heed) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def detach(workspace: Workspace, arguments: Sequence[str]) -> int:
+    """Start an engine in the background, and return its pid once it serves the workspace."""
+    log = workspace.place.state / "engine.out"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as out:
+        engine = subprocess.Popen(
+            [sys.executable, "-m", "loopr", "run", "-C", str(workspace.place.root), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            env=dict(os.environ),
+        )
+    ends = time.monotonic() + WAIT_SECS
+    while time.monotonic() < ends:
+        holder = workspace.engine()
+        if holder is not None and holder["kind"] == "engine":
+            engine.returncode = 0  # it goes on without us
+            return holder["pid"]
+        if engine.poll() is not None:
+            said = log.read_text(errors="replace").strip()
+            raise WorldError(f"the engine ended at once: {said or f'exit {engine.returncode}'}", hint=f"see {log}")
+        time.sleep(0.02)
+    raise WorldError(f"the engine has not begun within {WAIT_SECS:g} s", hint=f"see {log}")

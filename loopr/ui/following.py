@@ -1,0 +1,86 @@
+"""Follows the work of an engine that is another process: its journal is read along, and a forest of our own follows.
+
+Knows the journal and the folders of runs, for reading. Must never decide anything, nor change a byte on disk.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+
+from loopr import wiring
+from loopr.core.codec import decode
+from loopr.core.events import Event
+from loopr.core.forest import Forest
+from loopr.core.model import Loop
+from loopr.errors import NotFound
+from loopr.ui.picture import Tail
+from loopr.ui.progress import Progress
+from loopr.ui.telling import concerns
+from loopr.world.journal import Journal
+
+LOOK_SECS = 0.1
+TICK_SECS = 1.0
+
+Until = Callable[[Forest, int], bool]
+
+
+def follow(
+    workspace: wiring.Workspace, plans: Sequence[str], show: Progress, until: Until, timeout_ms: int | None
+) -> tuple[Forest, int, bool]:
+    """Show what happens to some plans until something holds, nobody works any more, or time is up (then True)."""
+    gc.enable()  # a verb that looked before has switched it off, and this one stays
+    forest, seq, now = workspace.ponder()
+    try:
+        journal = workspace.journal()
+    except NotFound:
+        return forest, now, False
+    begun = time.monotonic()
+    ends = None if timeout_ms is None else begun + timeout_ms / 1000
+    tail, ticks_at = tail_of(workspace), begun
+    with journal:
+        show.show(forest, (), now, tail)
+        while True:
+            ticks = time.monotonic() >= ticks_at
+            alone = ticks and workspace.engine() is None  # asked first: its last words are in the journal by then
+            fresh, seq = _read_on(journal, seq, forest)
+            now = max(wiring.wall_clock(), forest.at)
+            if fresh:
+                show.show(forest, [each for each in fresh if concerns(plans, each)], now, tail)
+            if ticks:
+                ticks_at = time.monotonic() + TICK_SECS
+                show.tick(forest, now, tail)
+            if ((fresh or ticks) and until(forest, now)) or (alone and not fresh):
+                return forest, now, False
+            left = LOOK_SECS if ends is None else min(LOOK_SECS, ends - time.monotonic())
+            if left <= 0:
+                return forest, now, True
+            time.sleep(left)
+
+
+def _read_on(journal: Journal, seq: int, forest: Forest) -> tuple[list[Event], int]:
+    """Let the forest take what was decided since an event; return that, with the last event that is known."""
+    fresh: list[Event] = []
+    if not journal.changed_since(seq):
+        return fresh, seq
+    for record in journal.since(seq):
+        event = decode(record.event, record.version, record.data)
+        forest.apply(event, record.at)
+        fresh.append(event)
+        seq = record.seq
+    forest.take_rows()  # they are the engine's to write; here they would only grow
+    return fresh, seq
+
+
+def tail_of(workspace: wiring.Workspace) -> Tail:
+    """Make what finds the last line of a loop's output."""
+    from loopr.world.processes import last_lines
+    from loopr.world.runs import Runs
+
+    runs = Runs(workspace.place.state)
+
+    def tail(loop: Loop) -> str:
+        return "".join(last_lines(runs.folder(loop.name, loop.attempt), 1))
+
+    return tail

@@ -1,0 +1,187 @@
+"""What somebody who watches the work sees: the tree folded to the screen, what is waited for, and the last word.
+
+Costs as much as is drawn, whatever the size of the tree: everything else is read from counters. Must never know a
+terminal, a clock, or what was drawn before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from loopr.core.forest import Forest
+from loopr.core.gates import closed_for_group, closed_gates
+from loopr.core.model import OCCUPYING, Loop, Status
+from loopr.ui import render, views
+from loopr.ui.folding import Line, fold
+from loopr.ui.telling import within
+
+Tail = Callable[[Loop], str]
+MOST_NAMED = 3  # of a kind, beside the picture
+MOST_LISTED = 10  # of a kind, at the end
+MOST_GROUPS = 200  # that are asked what they wait for, in one picture
+CEILINGS = frozenset({"serial", "project", "type", "capacity"})
+"""Gates that are no news: something else runs meanwhile."""
+TOLD_APART = frozenset({"lane", "paused", "host", "drain"})
+
+
+def tops_of(forest: Forest, wanted: Sequence[str]) -> list[str]:
+    """Return the roots of what is looked at: what is wanted and there, none below another, else every plan."""
+    if not wanted:
+        return forest.tree.children(None)
+    known = dict.fromkeys(each for each in wanted if each in forest.loops)
+    return [each for each in known if not within(known, each.rpartition("/")[0])]
+
+
+def counts(forest: Forest, tops: Iterable[str]) -> dict[str, int]:
+    """Count the loops at and below some tops by status, from the counters, in the order of a life."""
+    roots = list(tops)
+    listed = [each for each in forest.tree.by_status if each is not Status.INVALIDATED]
+    found: dict[Status, int] = {status: len(_listed(forest, roots, status)) for status in listed}
+    below = [forest.tree.below[each] for each in roots]
+    own = [forest.loops[each].status for each in roots]
+    found[Status.COMPLETE] = sum(each.complete for each in below) + own.count(Status.COMPLETE)
+    total = sum(each.total for each in below) + len([each for each in own if each is not Status.INVALIDATED])
+    found[Status.PENDING] = total - sum(found.values())
+    return {status.value: found[status] for status in Status if found.get(status)}
+
+
+def _listed(forest: Forest, tops: Sequence[str], status: Status) -> list[Loop]:
+    """List the loops at and below some tops that have a status which is kept in a list."""
+    plans = set(tops)
+    return [forest.loops[each] for each in forest.tree.by_status[status] if within(plans, each)]
+
+
+# --- the live picture ---------------------------------------------------------------------------------------------
+
+
+def picture(
+    forest: Forest, tops: Sequence[str], now: int, *, size: tuple[int, int], paint: render.Paint, tail: Tail
+) -> list[str]:
+    """Draw the tree, what is waited for and the counts, on a screen of so many columns and lines."""
+    width, height = size
+    most = max(1, height // 2)
+    sums = render.footer(counts(forest, tops), width)[:most]
+    waits = awaited(forest, tops, now)[: most - len(sums)]
+    foot = [*(paint("warn", render.fit(each, width)) for each in waits), *sums]
+    room = max(1, height - len(foot))
+    shown, left_out = _fitting(forest, tops, room)
+    lines = fold(forest, shown, room - bool(left_out))[: room - bool(left_out)]
+    drawn = render.tree_lines(forest, lines, now, width, paint)
+    drawn = [_with_tail(line, text, paint, tail) for line, text in zip(lines, drawn, strict=True)]
+    return [*drawn, *([paint("dim", f"… {left_out} more")] if left_out else []), *foot]
+
+
+def _fitting(forest: Forest, tops: Sequence[str], room: int) -> tuple[list[str], int]:
+    """Return the tops that have room, those that are not done first, and how many have none."""
+    if len(tops) <= room:
+        return list(tops), 0
+    first = sorted(tops, key=forest.tree.done)[: room - 1]
+    kept = [each for each in tops if each in set(first)]
+    return kept, len(tops) - len(kept)
+
+
+def _with_tail(line: Line, text: str, paint: render.Paint, tail: Tail) -> str:
+    """Put the last line of a running loop's output behind it."""
+    if line.loop is None or line.loop.status not in OCCUPYING:
+        return text
+    said = render.plain(tail(line.loop))
+    return f"{text}  {paint('dim', said)}" if said else text
+
+
+def awaited(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
+    """Say what is waited for: lanes, people, the host, budgets, whoever holds everything."""
+    lines = render.lane_lines(views.lanes(forest), forest, now) + render.hold_lines(forest, now)
+    if forest.shared.engine.draining:
+        lines.append("the engine is draining: nothing more starts")
+    if forest.shared.host[0]:
+        lines.append(f"nothing starts: {render.plain(forest.shared.host[0])}")
+    problems = len(forest.shared.problems)
+    if problems:
+        lines.append(f"{problems} problem{'s' * (problems != 1)}: `loopr status` tells")
+    return lines + _people(forest, tops) + _groups(forest, tops, now)
+
+
+def _people(forest: Forest, tops: Sequence[str]) -> list[str]:
+    """Say what a person must say yes or no to."""
+    loops = _listed(forest, tops, Status.AWAITING)
+    lines = [f"waits for a person: `loopr approve {each.id}`" for each in loops[:MOST_NAMED]]
+    return lines + (["waits for a person: more, see `loopr ls`"] if len(loops) > MOST_NAMED else [])
+
+
+def _groups(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
+    """Say what loops wait for that could run otherwise, each reason once."""
+    plans, found = set(tops), dict[str, None]()
+    for _, group in islice(forest.ready.groups(), MOST_GROUPS):
+        member = next((each for each in group.members if within(plans, each)), None)
+        gate = closed_for_group(forest, forest.loops[member], now) if member is not None else None
+        if gate is None or gate.gate in TOLD_APART | CEILINGS:
+            continue
+        words = render.gate_words(gate, now)
+        more = f" ({len(group.members)} like this)" if gate.gate == "manual" and len(group.members) > 1 else ""
+        found[f"waits for a person: {words}{more}" if gate.gate == "manual" else f"waits: {words}"] = None
+    return [*list(found)[:MOST_NAMED], *(["waits: more, see `loopr ls`"] if len(found) > MOST_NAMED else [])]
+
+
+# --- the last word ------------------------------------------------------------------------------------------------
+
+
+def last_word(forest: Forest, tops: Sequence[str], now: int, width: int) -> list[str]:
+    """Sum up: the counts, what went wrong, what waits for whom, and what to type next."""
+    forest.advance(now)
+    lines = render.footer(counts(forest, tops), width)
+    for status in (Status.FAILED, Status.PARKED, Status.CANCELLED):
+        loops = _listed(forest, tops, status)
+        lines += _named(status.value, [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
+    loops = _listed(forest, tops, Status.AWAITING)
+    lines += _named("approval", [f"{each.id}: `loopr approve {each.id}` or `loopr reject {each.id}`" for each in loops])
+    held = [forest.loops[each] for each in forest.tree.held if within(set(tops), each) and not forest.tree.done(each)]
+    lines += _named("paused", [f"{each.id}: `loopr resume {each.id}`" for each in held])
+    lines += _named("waiting", _waiting(forest, tops, now))
+    lines += _named("problem", [f"{place}: {text}" for place, text in sorted(forest.shared.problems.items())])
+    return [*lines, f"next: {_next(forest, tops)}"]
+
+
+def _named(word: str, texts: Sequence[str]) -> list[str]:
+    """List what is of one kind, as far as a person reads."""
+    lines = [f"{word}  {render.plain(each)}" for each in texts[:MOST_LISTED]]
+    return lines + ([f"{word}  … and {len(texts) - MOST_LISTED} more"] if len(texts) > MOST_LISTED else [])
+
+
+def _waiting(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
+    """Say what loops wait for that could run otherwise: each that a person must write, all others by their reason."""
+    plans, manual, others = set(tops), list[str](), dict[str, int]()
+    for _, group in forest.ready.groups():
+        members = sorted(each for each in group.members if within(plans, each))
+        gate = closed_for_group(forest, forest.loops[members[0]], now) if members else None
+        if gate is not None and gate.gate == "manual":
+            reasons = (next(closed_gates(forest, forest.loops[each], now)).reason for each in members)
+            manual += (f"{loop_id}: {reason}" for loop_id, reason in zip(members, reasons, strict=True))
+        elif gate is not None and gate.gate not in CEILINGS:
+            words = render.gate_words(gate, now)
+            others[words] = others.get(words, 0) + len(members)
+    return [*(f"{n} loop{'s' * (n != 1)}: {words}" for words, n in others.items()), *sorted(manual)]
+
+
+def _next(forest: Forest, tops: Sequence[str]) -> str:
+    """Return the command that is of most use now."""
+    for status, verb in ((Status.FAILED, "why"), (Status.PARKED, "why"), (Status.AWAITING, "approve")):
+        first = next(iter(_listed(forest, tops, status)), None)
+        if first is not None:
+            return f"`loopr {verb} {first.id}`"
+    unfinished = next((each for each in tops if not forest.tree.done(each)), None)
+    if unfinished is None:
+        plans = [each for each in tops if each in forest.shared.plans and forest.shared.plans[each].base_branch]
+        return f"`loopr land {plans[0]}`" if plans else "`loopr tree`"
+    if forest.shared.engine.draining:
+        return "`loopr run` goes on"
+    if forest.tree.below[unfinished].running or forest.loops[unfinished].status in OCCUPYING:
+        return f"`loopr tree {unfinished}`"
+    return f"`loopr why {_first_open(forest, unfinished)}`"
+
+
+def _first_open(forest: Forest, top: str) -> str:
+    """Return the first loop, from a top downwards, that is not complete itself, always at what is not done."""
+    while forest.loops[top].status is Status.COMPLETE:
+        top = next(each for each in forest.tree.children(top) if not forest.tree.done(each))
+    return top

@@ -1,0 +1,177 @@
+"""Progress for a person: a picture that is redrawn in place on a terminal, one line a change in a pipe.
+
+Runs on the thread of whoever does the work, so it is cheap, and whoever watches may leave: what cannot be written is
+not. Knows when to draw and what is on the screen. Must never know what is worth telling (`telling.py`), what is seen
+(`picture.py`), or who does the work.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from loopr.core.events import Event
+from loopr.core.forest import Forest
+from loopr.core.model import Loop
+from loopr.ui.picture import Tail, last_word, picture, tops_of
+from loopr.ui.render import Paint, columns, fit
+from loopr.ui.telling import tell
+
+Write = Callable[[str], object]
+Size = Callable[[], tuple[int, int]]
+
+FRAME_MS = 100  # at most ten pictures a second
+TAIL_MS = 1_000  # how old a line of output may be
+SMALLEST = 20, 4
+USUAL = 80, 24
+_COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+class Progress:
+    """What is shown of the work while it is done."""
+
+    def __init__(
+        self,
+        write: Write,
+        *,
+        live: bool,
+        width: int,
+        height: int,
+        paint: Paint,
+        plans: Sequence[str] = (),
+        size: Size | None = None,
+    ) -> None:
+        """Show some subtrees, or everything; `size` says how large the screen is now, else stderr's terminal does."""
+        self._screen = Screen(write, size or partial(_size_of_stderr, width, height))
+        self._live, self._width, self._paint, self._plans = live, width, paint, tuple(plans)
+        self._drawn_at: int | None = None
+        self._tails: dict[str, tuple[int, str]] = {}
+        self._closed = False
+
+    def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail) -> None:
+        """Show what was decided, after the forest has taken it."""
+        if self._closed:
+            return
+        if not self._live:
+            self._screen.print(list(tell(forest, events, now, self._plans)))
+        elif self._drawn_at is None or abs(now - self._drawn_at) >= FRAME_MS:
+            self._draw(forest, now, tail)
+
+    def tick(self, forest: Forest, now: int, tail: Tail) -> None:
+        """Bring the picture up to date while nothing happens; a pipe is told nothing."""
+        if self._live and not self._closed:
+            self._draw(forest, now, tail)
+
+    def close(self, forest: Forest, now: int) -> None:
+        """Take the picture away and say the last word, once."""
+        if self._closed:
+            return
+        self._closed = True
+        self._screen.erase()
+        self._screen.print(last_word(forest, tops_of(forest, self._plans), now, self._width))
+
+    def _draw(self, forest: Forest, now: int, tail: Tail) -> None:
+        """Draw the picture of now."""
+        self._drawn_at = now
+        tops = tops_of(forest, self._plans)
+        known = partial(self._tail, now=now, tail=tail)
+        self._screen.draw(picture(forest, tops, now, size=self._screen.room, paint=self._paint, tail=known))
+
+    def _tail(self, loop: Loop, now: int, tail: Tail) -> str:
+        """Return the last line of a loop's output, looked up once a second."""
+        read_at, text = self._tails.get(loop.lease_id, (None, ""))
+        if read_at is None or abs(now - read_at) >= TAIL_MS:
+            if len(self._tails) >= 1000:  # of attempts that are long over
+                self._tails.clear()
+            self._tails[loop.lease_id] = now, (text := tail(loop))
+        return text
+
+
+class Screen:
+    """The last lines of a terminal: a picture that is drawn over, each time in one write."""
+
+    def __init__(self, write: Write, size: Size) -> None:
+        """Begin with nothing drawn."""
+        self._write, self._size = write, size
+        self._drawn: list[int] = []
+
+    @property
+    def room(self) -> tuple[int, int]:
+        """How many columns and lines a picture may have: one of each stays free, so that nothing wraps or scrolls."""
+        width, height = self._size()
+        return max(SMALLEST[0], width) - 1, max(SMALLEST[1], height) - 1
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Draw a picture over the last one; what is too long is cut, what is too much is not drawn."""
+        width, height = self.room
+        kept = [clip(line, width) for line in lines[:height]]
+        text = "".join(f"{line}\x1b[K\r\n" for line in kept)
+        self._put(f"{self._upwards()}{text}\x1b[J")
+        self._drawn = [columns(_COLOR.sub("", line)) for line in kept]
+
+    def erase(self) -> None:
+        """Take the picture away."""
+        if self._drawn:
+            self._put(f"{self._upwards()}\x1b[J")
+            self._drawn = []
+
+    def print(self, lines: Sequence[str]) -> None:
+        """Write lines that stay."""
+        if lines:
+            self._put("".join(f"{line}\n" for line in lines))
+
+    def _upwards(self) -> str:
+        """Return to where the picture begins; a screen that was made narrower has broken its lines by now."""
+        width, height = self._size()
+        rows = sum(max(1, -(-each // max(1, width))) for each in self._drawn)
+        up = min(rows, max(1, height) - 1)
+        return f"\r\x1b[{up}A" if up else "\r"
+
+    def _put(self, text: str) -> None:
+        """Write; if nobody reads any more, stop writing, since the work goes on."""
+        try:
+            self._write(text)
+        except (OSError, ValueError):
+            self._write = _nowhere
+
+
+def _nowhere(text: str) -> None:
+    """Write to nobody."""
+
+
+def clip(text: str, width: int) -> str:
+    """Cut a text with colours in it to a width."""
+    if columns(_COLOR.sub("", text)) <= width:
+        return text
+    kept, room, color = [], width, ""
+    for part in _COLOR.split(text):
+        if _COLOR.fullmatch(part):
+            kept.append(part)
+            color = "" if part == "\x1b[0m" else part
+        elif columns(part) < room:
+            kept.append(part)
+            room -= columns(part)
+        else:
+            kept.append(fit(f"{part}…", room))
+            break
+    return "".join(kept) + ("\x1b[0m" if color else "")
+
+
+def on_stderr(color: bool, plans: Sequence[str] = ()) -> Progress:
+    """Make the progress of a verb: live where stderr is a terminal that can be drawn on, in lines elsewhere."""
+    live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    width, height = _size_of_stderr(*USUAL)
+    paint = Paint(color and live)
+    return Progress(sys.stderr.write, live=live, width=width, height=height, paint=paint, plans=plans)
+
+
+def _size_of_stderr(width: int, height: int) -> tuple[int, int]:
+    """Ask stderr's terminal for its size; one that is none, or does not know, has the given one."""
+    try:
+        found = os.get_terminal_size(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return width, height
+    return found.columns or width, found.lines or height

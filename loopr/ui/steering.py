@@ -1,0 +1,227 @@
+"""Fulfils what is wished for of work that is under way, for every surface alike.
+
+A wish is decided as a whole or not at all, with or without an engine at work, and the answer is plain rows. Must never
+know what a wish leads to (`core/wishes.py`), nor a terminal or a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from loopr.core import events as e
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.core.forest import Forest
+from loopr.core.model import Loop, Status
+from loopr.core.scene import Scene
+from loopr.core.shared import WORKSPACE
+from loopr.core.turn import perform
+from loopr.engine import Engine
+from loopr.errors import EngineHeld, NotFound, Problem, UserError
+from loopr.ui.convoys import convoy_name
+from loopr.ui.names import find_id
+from loopr.ui.requests import Confirm
+from loopr.ui.views import Row, document, loop_row
+from loopr.ui.vocabulary import DID, HELD, LANE, PROJECT, RULES, Asker, Wish, check
+from loopr.wiring import Workspace
+
+MOST_NAMED = 5
+STOPPED = DID[e.Stopped]
+_LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
+
+
+class Answer(NamedTuple):
+    """What has become of a wish: what was done, what was so already, and what else there is to say of this wish."""
+
+    now: int
+    done: tuple[Row, ...]
+    unchanged: tuple[Row, ...]
+    more: Row
+
+    def document(self) -> Row:
+        """Return the document of the answer."""
+        return document(self.now, {"done": list(self.done), "unchanged": list(self.unchanged)} | self.more)
+
+
+def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: False) -> Answer:
+    """Do what is wished, all of it or nothing, and say what came of it; whoever would lose work is asked before."""
+    check(wish)
+    course = Course(wish, workspace.actor)
+    if wish.asks("dry_run"):
+        return _rehearse(workspace, course)
+    if not workspace.place.journal.exists():
+        _rehearse(workspace, course)  # so that a refusal leaves nothing behind
+    if wish.asks("fresh"):
+        _ask(workspace, course, confirm)
+    with _deciding(workspace) as engine:
+        engine.mind.decide(course)
+    return course.answer(engine.forest, engine.mind.now())
+
+
+@contextmanager
+def _deciding(workspace: Workspace) -> Iterator[Engine]:
+    """Decide in a turn of our own, or beside the engine that serves the workspace."""
+    with ExitStack() as stack:
+        try:
+            engine = stack.enter_context(workspace.turn())
+        except EngineHeld:  # whoever that is, and even if it has gone by now: what is decided is journalled
+            engine = stack.enter_context(workspace.visit())
+        yield engine
+
+
+def _rehearse(workspace: Workspace, course: Course) -> Answer:
+    """Decide on paper, and tell which loops would start next."""
+    from loopr.ui.preview import next_round
+
+    forest, _, now = workspace.ponder()
+    perform(forest, course(forest, now), now)
+    answer = course.answer(forest, now)
+    coming = next_round(forest, now)
+    return answer._replace(more=answer.more | {"next": {key: coming[key] for key in ("at", "grants", "held")}})
+
+
+def _ask(workspace: Workspace, course: Course, confirm: Confirm) -> None:
+    """Tell what depends on loops that would be made anew, and go on only if that is wanted."""
+    from loopr.core.graph import descendants  # slow to import
+
+    forest, _, now = workspace.ponder()
+    perform(forest, course(forest, now), now)
+    found = {each for name in course.names for each in descendants(forest.tree, name)}.difference(course.names)
+    depend = f"{len(found)} loop{' depends' if len(found) == 1 else 's depend'} on that: {_some(sorted(found))}"
+    text = f"{_some(course.names)} would be made anew; {depend if found else 'nothing depends on that'}"
+    if not confirm(text):
+        raise UserError(text, hint="--yes goes on")
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name a few."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+# --- on its way through a mind --------------------------------------------------------------------------------------
+
+
+class Course:
+    """A wish on its way through a mind: what it means in the state that it meets, and what it leads to there."""
+
+    def __init__(self, wish: Wish, by: str) -> None:
+        """Set out."""
+        self._wish, self._by = wish, by
+        self._events: list[Event] = []
+        self.names: tuple[str, ...] = ()
+
+    def __call__(self, forest: Forest, now: int) -> Iterator[Event]:
+        """Decide; if somebody was faster, all of it anew."""
+        self.names, self._events = _meant(forest, self._wish), []
+        for event in _decided(forest, self.names, Asker(self._wish, self._by, now)):
+            self._events.append(event)
+            yield event
+
+    def answer(self, forest: Forest, now: int) -> Answer:
+        """Say what has become of the wish, in the state that it has led to."""
+        wish, already = self._wish, RULES[self._wish.name].already
+        done = tuple({"id": name, "did": did} | _about(forest, name, now) for name, did in self._did())
+        touched = {row["id"] for row in done if row["did"] != STOPPED}
+        subjects = (f"@{convoy_name(wish.says('name'))}",) if wish.name == "convoy" else self.names
+        unchanged = tuple(
+            {"id": name, "why": already(forest, name, now)} | _about(forest, name, now)
+            for name in subjects
+            if name not in touched
+        )
+        return Answer(now, done, unchanged, self._more(forest))
+
+    def _did(self) -> Iterator[tuple[str, str]]:
+        """Say what was done to what, in order."""
+        for event in self._events:
+            did = HELD.get(self._wish.name, DID[e.Held]) if isinstance(event, e.Held) else DID[type(event)]
+            match event:
+                case e.LoopEvent(loop=name) | w.ScopeHeld(scope=name) | w.ScopeLifted(scope=name):
+                    yield name, did
+                case w.LaneReset(lane=name):
+                    yield f"{LANE}{name}", did
+                case w.ConvoyFormed(name=name):
+                    yield f"@{name}", did if self._wish.asks("new") else "joined"
+                case w.LoopsDispatched(loops=names):
+                    yield from ((name, did) for name in names)
+
+    def _more(self, forest: Forest) -> Row:
+        """Say what else belongs to the answer: what a pause lets run on, what would start next (see `_rehearse`)."""
+        if self._wish.name == "pause":
+            return {"running": [each.id for each in _reached(forest, self.names) if each.status in _LIVE]}
+        if self._wish.name == "dispatch":
+            return {"dry_run": self._wish.asks("dry_run"), "next": None}
+        return {}
+
+
+def _about(scene: Scene, name: str, now: int) -> Row:
+    """Return a loop as views have it, under its key; nothing for what is no loop."""
+    loop = scene.loops.get(name)
+    return {"loop": loop_row(scene, loop, now) if loop is not None else None}
+
+
+def _decided(scene: Scene, names: tuple[str, ...], asker: Asker) -> Iterator[Event]:
+    """Decide on all that is named, or tell all that is refused."""
+    rule = RULES[asker.wish.name]
+    if rule.together is not None:
+        yield from rule.together(scene, names, asker)
+    if rule.one is None:
+        return
+    problems: list[Problem] = []
+    for name in sorted(names, key=lambda each: -each.count("/")):  # to retry what is above brings back what is below
+        try:
+            yield from rule.one(scene, name, asker)
+        except NotFound:
+            raise
+        except UserError as error:
+            problems += error.problems
+    if problems:
+        raise UserError("", problems=problems)
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+def _meant(scene: Scene, wish: Wish) -> tuple[str, ...]:
+    """Return the names of all that is meant, each once; all that is unknown is told together."""
+    if wish.asks("all"):
+        return tuple(_waiting(scene)) if wish.name == "clear" else (WORKSPACE,)
+    names: dict[str, None] = {}
+    problems: list[Problem] = []
+    for text in wish.ids:
+        try:
+            names[_named(scene, text, RULES[wish.name].prefixes)] = None
+        except NotFound as error:
+            problems += error.problems
+    if problems:
+        raise NotFound("", problems=problems)
+    return tuple(names)
+
+
+def _waiting(scene: Scene) -> Iterator[str]:
+    """List what stands in the queue and is not held."""
+    return (each.id for each in scene.tree.walk() if each.status is Status.PENDING and each.hold is None)
+
+
+def _named(scene: Scene, text: str, prefixes: tuple[str, ...]) -> str:
+    """Return the name of what a text means: a loop, or a lane or a project where those may be meant."""
+    prefix = next((each for each in prefixes if text.startswith(each)), None)
+    if prefix is None:
+        return find_id(scene.loops, text)
+    if prefix == PROJECT and text not in scene.shared.holds:
+        known = {*scene.policy.projects, *(each.project for each in scene.loops.values())}
+        if text.removeprefix(PROJECT) not in known:
+            raise NotFound(f"there is no {text.replace(':', ' ', 1)}", hint=f"known: {', '.join(sorted(known))}")
+    return text
+
+
+def _reached(scene: Scene, names: Iterable[str]) -> list[Loop]:
+    """List the loops that holds of some names reach, each once."""
+    met: dict[str, Loop] = {}
+    for name in names:
+        project = name.removeprefix(PROJECT) if name.startswith(PROJECT) else None
+        loops = scene.tree.walk(name if name in scene.loops else None)
+        met |= {each.id: each for each in loops if project in (None, each.project)}
+    return list(met.values())

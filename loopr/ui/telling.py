@@ -1,0 +1,189 @@
+"""From what was just decided to one line a change, for a pipe or a log file: the time, who, what, and what of it.
+
+Knows which events are worth a line. Costs as much as there are events, whatever the size of the tree. Must never know
+where the lines go, nor remember any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from loopr.core import events as e
+from loopr.core import workspace_events as w
+from loopr.core.events import Event, LoopEvent
+from loopr.core.forest import Forest
+from loopr.core.model import Loop, Status
+from loopr.ui.render import plain
+from loopr.ui.times import say_clock, say_duration, say_tokens
+
+Words = tuple[str, ...]
+"""What has happened, in columns; nothing where there is nothing to say."""
+
+
+def tell(forest: Forest, events: Iterable[Event], now: int, tops: Sequence[str] = ()) -> Iterator[str]:
+    """Tell events that a forest has taken, a line for each that is worth one; `tops` are the subtrees to tell of."""
+    clock = say_clock(now, now)
+    written: dict[str, list[str]] = {}
+    for event in events:
+        if not concerns(tops, event):
+            continue
+        if isinstance(event, e.Settled):
+            written.setdefault(event.loop.partition("/")[0], []).append(event.loop)
+            continue
+        who, words = _said(forest, event, now)
+        if words:
+            yield _line(clock, who, words)
+    for plan, loops in written.items():
+        who, word = (loops[0], "complete") if len(loops) == 1 else (plan, f"{len(loops)} complete")
+        yield _line(clock, who, (word, "by declaration"))
+
+
+def concerns(tops: Sequence[str], event: Event) -> bool:
+    """Say whether an event is about one of some subtrees, or about more than one loop; no subtrees are all of them."""
+    return not tops or not isinstance(event, LoopEvent) or within(tops, event.loop)
+
+
+def within(tops: Container[str], loop_id: str) -> bool:
+    """Say whether a loop is one of some tops, or below one."""
+    while loop_id:
+        if loop_id in tops:
+            return True
+        loop_id = loop_id.rpartition("/")[0]
+    return False
+
+
+def _line(clock: str, who: str, words: Words) -> str:
+    """Set one line."""
+    return f"{clock} {plain('  '.join(each for each in (who, *words) if each))}"
+
+
+def _said(forest: Forest, event: Event, now: int) -> tuple[str, Words]:
+    """Say who an event is about, and what has happened."""
+    if isinstance(event, LoopEvent):
+        tell_it = _OF_LOOPS.get(type(event))
+        loop = forest.loops.get(event.loop)
+        return event.loop, tell_it(loop, event, now) if tell_it is not None and loop is not None else ()
+    tell_all = _OF_ALL.get(type(event))
+    return tell_all(event, now) if tell_all is not None else ("", ())
+
+
+# --- one loop -----------------------------------------------------------------------------------------------------
+
+
+def _granted(loop: Loop, event: e.LeaseGranted, now: int) -> Words:
+    """A pull worker's attempt runs from its lease on; of any other it is told when it has started."""
+    return ("started", _try(loop), f"by {event.holder}") if event.expires_at is not None else ()
+
+
+def _started(loop: Loop, event: e.AttemptStarted, now: int) -> Words:
+    """The command runs."""
+    return "started", _try(loop)
+
+
+def _try(loop: Loop) -> str:
+    """Say which try it is, but for the first one."""
+    return f"try {loop.iteration}" if loop.iteration > 1 else ""
+
+
+def _landed(loop: Loop, event: e.Landed, now: int) -> Words:
+    """The work is on the plan's branch."""
+    tokens = f"{say_tokens(loop.spent.tokens)} tok" if loop.spent.tokens else ""
+    tries = "1 try" if loop.iteration == 1 else f"{loop.iteration} tries"
+    return "landed", tries, say_duration(loop.spent.ms), tokens
+
+
+def _passed(loop: Loop, event: e.Passed, now: int) -> Words:
+    """The check said yes; what lands now is told when it has landed."""
+    return ("waits for approval", f"`loopr approve {loop.id}`") if event.to is Status.AWAITING else ()
+
+
+def _verdict(word: str) -> Callable[[Loop, Any, int], Words]:
+    """Make the words of what ends a try: with another one, or for good."""
+
+    def say(loop: Loop, event: Any, now: int) -> Words:
+        if event.to is not Status.PENDING:
+            return event.to.value, event.reason
+        not_before = getattr(event, "not_before", 0)
+        again = f"again at {say_clock(not_before, now)}" if not_before > now else ""
+        return word or event.failure.value, event.reason, again
+
+    return say
+
+
+def _because(word: str) -> Callable[[Loop, Any, int], Words]:
+    """Make words with the reason that the event has."""
+    return lambda loop, event, now: (word, event.reason)
+
+
+def _by(word: str) -> Callable[[Loop, Any, int], Words]:
+    """Make words with the person who asked for it, and why, if that says more."""
+
+    def say(loop: Loop, event: Any, now: int) -> Words:
+        head, reason = f"{word} by {event.by}", getattr(event, "reason", "")
+        return head, "" if reason == head else reason
+
+    return say
+
+
+_OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
+    e.LeaseGranted: _granted,
+    e.AttemptStarted: _started,
+    e.LeaseExpired: _verdict("expired"),
+    e.LeaseReleased: _because("given back"),
+    e.Refused: _verdict("refused"),
+    e.Conflicted: _verdict("conflict"),
+    e.Broke: _verdict(""),
+    e.Limited: lambda loop, event, now: (event.failure.value, event.reason),
+    e.SetAside: _because("parked"),
+    e.Stopped: _because("stopped"),
+    e.Passed: _passed,
+    e.Landed: _landed,
+    e.ArtifactAccepted: lambda loop, event, now: ("complete", f"by {event.by}"),
+    e.Approved: lambda loop, event, now: ("approved",),
+    e.Rejected: _because("failed"),
+    e.IterationAsked: _because("another try asked"),
+    e.InputChanged: lambda loop, event, now: ("input changed", f"generation {event.generation}"),
+    e.Renewed: _by("made anew"),
+    e.Retried: _by("retried"),
+    e.Unparked: _by("reset"),
+    e.Undeclared: lambda loop, event, now: ("no longer declared",),
+    e.Cancelled: _by("cancelled"),
+    e.Held: _by("paused"),
+    e.Lifted: _by("resumed"),
+}
+
+
+# --- all loops ----------------------------------------------------------------------------------------------------
+
+
+def _rested(event: w.LaneRested, now: int) -> tuple[str, Words]:
+    """A lane rests."""
+    return f"lane {event.lane}", (f"backing off until {say_clock(event.until, now)}", event.reason)
+
+
+def _host(event: w.HostChanged, now: int) -> tuple[str, Words]:
+    """The machine can take no more, or it can again."""
+    return "host", ("nothing starts", event.reason) if event.reason else ("takes work again",)
+
+
+def _scope(scope: str) -> str:
+    """Call what is held by its name."""
+    return scope.replace(":", " ", 1)
+
+
+_OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
+    w.EngineStarted: lambda event, now: ("engine", (f"started, pid {event.pid} on {event.host}",)),
+    w.EngineDraining: lambda event, now: ("engine", (f"draining, asked by {event.by}: nothing more starts",)),
+    w.EngineEnded: lambda event, now: ("engine", ("ended",)),
+    w.LaneRested: _rested,
+    w.LaneParked: lambda event, now: (f"lane {event.lane}", ("parked", event.reason)),
+    w.LaneReset: lambda event, now: (f"lane {event.lane}", (f"works again, by {event.by}",)),
+    w.HostChanged: _host,
+    w.ScopeHeld: lambda event, now: (_scope(event.scope), (f"paused by {event.by}", event.reason)),
+    w.ScopeLifted: lambda event, now: (_scope(event.scope), (f"resumed by {event.by}",)),
+    w.ClockMoved: lambda event, now: ("clock", (f"moved by {event.by_ms} ms",)),
+    w.ConvoyLanded: lambda event, now: (f"@{event.name}", ("landed",)),
+    w.ProblemSeen: lambda event, now: (event.place, ("problem", event.text)),
+    w.ProblemGone: lambda event, now: (event.place, ("mended",)),
+}

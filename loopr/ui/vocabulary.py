@@ -1,0 +1,221 @@
+"""The words in which work under way is steered: every wish, what it takes, and how it is put to the core.
+
+One table for every surface; whatever cannot be understood is refused here, before anything is looked at. Must never
+know what a wish leads to (`core/wishes.py`), nor a workspace, a terminal or a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from loopr.core import events as e
+from loopr.core import wishes
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.core.gates import closed_gates
+from loopr.core.model import Status
+from loopr.core.scene import Scene
+from loopr.core.slugs import id_problem
+from loopr.errors import UserError
+from loopr.ui.convoys import convoy_name, find_convoy
+
+LANE, PROJECT = "lane:", "project:"
+
+
+class Wish(NamedTuple):
+    """What somebody asks for: its name, what it is about as they wrote it, and how."""
+
+    name: str
+    ids: tuple[str, ...] = ()
+    options: Mapping[str, str | bool] = MappingProxyType({})
+
+    def asks(self, option: str) -> bool:
+        """Say whether an option is given, and not empty."""
+        return bool(self.options.get(option))
+
+    def says(self, option: str) -> str:
+        """Return what an option says, nothing if it is not given."""
+        return str(self.options.get(option, ""))
+
+
+class Asker(NamedTuple):
+    """Who has a wish, which, and when."""
+
+    wish: Wish
+    by: str
+    now: int
+
+
+One = Callable[[Scene, str, Asker], Iterator[Event]]
+Together = Callable[[Scene, tuple[str, ...], Asker], Iterator[Event]]
+Already = Callable[[Scene, str, int], str]
+
+
+class Rule(NamedTuple):
+    """How a wish is decided, for one thing after another or for all together; what it takes; why it may change nothing.
+
+    `prefixes` begin the names of what is no loop; of the `options`, `required` must say something.
+    """
+
+    one: One | None = None
+    together: Together | None = None
+    options: Mapping[str, type[str] | type[bool]] = MappingProxyType({})
+    prefixes: tuple[str, ...] = ()
+    required: str = ""
+    already: Already = lambda scene, name, now: "nothing has changed"
+
+
+def check(wish: Wish) -> None:
+    """Refuse a wish that nobody can understand, whatever there is in the workspace."""
+    rule = RULES.get(wish.name)
+    if rule is None:
+        raise UserError(f"there is no wish {wish.name!r}", hint=f"known: {', '.join(RULES)}")
+    for name, value in wish.options.items():
+        kind = rule.options.get(name)
+        if kind is None:
+            known = ", ".join(rule.options)
+            raise UserError(f"{wish.name} has no option {name!r}", hint=f"known: {known}" if known else "it has none")
+        if not isinstance(value, kind):
+            raise UserError(f"{name} of {wish.name} is {value!r}", hint="a text" if kind is str else "true or false")
+    if rule.required and not wish.says(rule.required).strip():
+        raise UserError(f"{wish.name} without {rule.required}", hint="it must not be empty")
+    if wish.asks("all") and wish.ids:
+        raise UserError(f"{wish.name} names {wish.ids[0]}, and everything", hint="leave one of the two out")
+    if not wish.ids and not wish.asks("all") and not wish.asks("new"):
+        everything = ", or take --all" if "all" in rule.options else ""
+        raise UserError(f"{wish.name} names no loop", hint=f"`loopr ls` lists them{everything}")
+
+
+# --- how each is decided --------------------------------------------------------------------------------------------
+
+
+def _pause(scene: Scene, name: str, asker: Asker) -> Iterator[Event]:
+    """Hold something, and stop what lives there if that is asked for."""
+    return wishes.pause(scene, name, asker.by, asker.wish.says("reason"), at_once=asker.wish.asks("now"))
+
+
+def _retry(scene: Scene, name: str, asker: Asker) -> Iterator[Event]:
+    """Begin again, or make anew."""
+    if asker.wish.asks("fresh"):
+        return wishes.renew(scene, name, asker.by)
+    return wishes.retry(scene, name, asker.by, asker.now)
+
+
+def _reset(scene: Scene, name: str, asker: Asker) -> Iterator[Event]:
+    """Bring back a loop or a lane."""
+    if name.startswith(LANE):
+        return wishes.reset_lane(scene, name.removeprefix(LANE), asker.by)
+    return wishes.unpark(scene, name, asker.by)
+
+
+def _form(scene: Scene, members: tuple[str, ...], asker: Asker) -> Iterator[Event]:
+    """Make a convoy that there is not yet, or add to one that there is."""
+    name = convoy_name(asker.wish.says("name"))
+    if not asker.wish.asks("new"):
+        return wishes.form_convoy(scene, find_convoy(scene, name), members)
+    known, problem = scene.shared.convoys.get(name), id_problem(name)
+    if problem is not None:
+        raise UserError(problem, hint="a convoy is called as loops are")
+    if known is not None and set(known.members) != set(members):
+        hint = f"`loopr convoy add @{name} ID...` adds to it, `loopr convoy show @{name}` tells what it has"
+        raise UserError(f"there is a convoy @{name} already, with other members", hint=hint)
+    return wishes.form_convoy(scene, name, members)
+
+
+# --- why nothing has changed ----------------------------------------------------------------------------------------
+
+
+def _is_held(scene: Scene, name: str, now: int) -> str:
+    """Say whose hold is kept."""
+    hold = scene.loops[name].hold if name in scene.loops else scene.shared.holds.get(name)
+    if hold is None:
+        return "nothing has changed"
+    return f"paused already by {hold.by}" + (f": {hold.reason}" if hold.reason else "")
+
+
+def _is_free(scene: Scene, name: str, now: int) -> str:
+    """Say that there is no hold of its own, and which other one binds it."""
+    loop = scene.loops.get(name)
+    gates = closed_gates(scene, loop, now) if loop is not None else ()
+    other = next((gate.reason for gate in gates if gate.gate == "paused"), "")
+    return f"not paused by itself: {other}" if other else "not paused"
+
+
+def _is_over(scene: Scene, name: str, now: int) -> str:
+    """Say why there is nothing left to cancel."""
+    return "complete, and held already" if scene.loops[name].status is Status.COMPLETE else "cancelled already"
+
+
+RULES: Mapping[str, Rule] = {
+    "pause": Rule(
+        one=_pause,
+        options={"all": bool, "now": bool, "reason": str},
+        prefixes=(PROJECT,),
+        already=_is_held,
+    ),
+    "resume": Rule(
+        one=lambda scene, name, asker: wishes.resume(scene, name, asker.by),
+        options={"all": bool},
+        prefixes=(PROJECT,),
+        already=_is_free,
+    ),
+    "cancel": Rule(
+        one=lambda scene, name, asker: wishes.cancel(scene, name, asker.by, asker.wish.says("reason")),
+        options={"reason": str},
+        already=_is_over,
+    ),
+    "retry": Rule(one=_retry, options={"fresh": bool}),
+    "reset": Rule(one=_reset, prefixes=(LANE,)),
+    "clear": Rule(
+        together=lambda scene, names, asker: wishes.clear(scene, names, asker.by),
+        options={"all": bool},
+        already=_is_held,
+    ),
+    "dispatch": Rule(
+        together=lambda scene, names, asker: wishes.dispatch(scene, names, asker.by),
+        options={"dry_run": bool},
+        already=lambda scene, name, now: "goes next already",
+    ),
+    "approve": Rule(one=lambda scene, name, asker: wishes.approve(scene, name)),
+    "reject": Rule(
+        one=lambda scene, name, asker: wishes.reject(scene, name, asker.wish.says("reason")),
+        options={"reason": str},
+    ),
+    "iterate": Rule(
+        one=lambda scene, name, asker: wishes.iterate(scene, name, asker.wish.says("feedback")),
+        options={"feedback": str},
+        required="feedback",
+    ),
+    "convoy": Rule(
+        together=_form,
+        options={"name": str, "new": bool},
+        required="name",
+        already=lambda scene, name, now: "has all of these already",
+    ),
+}
+"""Every wish by its name."""
+
+DID: Mapping[type[Event], str] = {
+    e.Held: "paused",
+    w.ScopeHeld: "paused",
+    e.Stopped: "stopped",
+    e.Lifted: "resumed",
+    w.ScopeLifted: "resumed",
+    e.Cancelled: "cancelled",
+    e.Deferred: "cancelled once it has landed",
+    e.Retried: "retried",
+    e.Renewed: "made anew",
+    e.Unparked: "reset",
+    w.LaneReset: "reset",
+    e.Approved: "approved",
+    e.Rejected: "rejected",
+    e.IterationAsked: "sent back",
+    w.LoopsDispatched: "dispatched",
+    w.ConvoyFormed: "formed",
+}
+"""What is done by each event that a wish may lead to."""
+
+HELD: Mapping[str, str] = {"clear": "cleared", "cancel": "held"}
+"""What a hold of a loop is called where it is not a pause."""

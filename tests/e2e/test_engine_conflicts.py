@@ -1,0 +1,241 @@
+"""What becomes of loops that cannot all be right: conflicts, and loops that would like to be their own judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.repos import Repo, opened
+
+LINES = "one\ntwo\nthree\n"
+KEEP = 'name=$(basename "$LOOPR_LOOP"); cp "$LOOPR_FEEDBACK_FILE" "$DESK/feedback.$name.$LOOPR_ITERATION" || true\n'
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    """Give a repository with a file of three lines."""
+    with opened(tmp_path) as found:
+        yield found.found({"lines": LINES})
+
+
+def plan(repo: Repo, names: str, script: str, more: str = "") -> None:
+    """Set a repository up for a plan with code loops of some names."""
+    run = repo.script("code", KEEP + script)
+    types = f"types:\n  plan: {{child: code}}\n  code: {{run: '{run}'{more}}}\n"
+    repo.settings(f"{types}retry: {{max_attempts: 1}}\n")  # whatever is no verdict is the end at once
+    children = ", ".join(f"{{id: {each}}}" for each in names.split())
+    repo.write({"plan.md": f"---\nchildren: [{children}]\n---\n# Demo\n"})
+
+
+STUBBORN = """
+if test "$LOOPR_ITERATION" = 1; then tell "$name"; wait_at "gate.$name"; fi
+case $name in
+a) sed 's/two/two of a/' lines > new; cat new > lines; rm new ;;
+b)
+  if test "$LOOPR_ITERATION" = 1; then sed 's/two/two of b/' lines > new; cat new > lines; rm new
+  elif test "$LOOPR_ITERATION" != "${IDLE:-}"; then
+    cp lines "$DESK/laid.b"
+    git status --porcelain > "$DESK/status.b"
+    printf 'one\\ntwo of a and b\\nthree\\n' > lines
+  fi ;;
+esac
+"""
+
+
+def test_a_conflict_is_mended(repo: Repo) -> None:
+    """Of two loops that change one line the first lands; the other finds both versions in its file and lands then."""
+    plan(repo, "a b", STUBBORN)
+    gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gates["a"].open()
+    repo.loopr("wait", "demo/a")
+    gates["b"].open()
+    process.ended()
+    assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 2, 2)]
+    assert repo.on_branch("demo", "lines") == "one\ntwo of a and b\nthree"
+    laid = repo.note("laid.b")
+    assert "<<<<<<<" in laid and ">>>>>>>" in laid
+    assert "two of a\n" in laid and "two of b\n" in laid
+    assert repo.note("status.b").split() == ["M", "lines"], "the index is clean, and nothing else is changed"
+    said = repo.note("feedback.b.2")
+    assert "lines" in said and repo.git("rev-parse", "--short", "loopr/demo^") in said, said
+    assert repo.loops()["demo/b"]["conflicts"] == 1
+
+
+def test_markers_that_are_left_are_refused(repo: Repo) -> None:
+    """A conflict whose markers are still there after the next try is a refusal that names the file."""
+    plan(repo, "a b", f"IDLE=2\n{STUBBORN}")
+    gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gates["a"].open()
+    repo.loopr("wait", "demo/a")
+    gates["b"].open()
+    process.ended()
+    assert "conflict markers" in repo.note("feedback.b.3")
+    assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 3, 3)]
+    assert repo.on_branch("demo", "lines") == "one\ntwo of a and b\nthree"
+
+
+def test_one_that_never_can_is_parked(repo: Repo) -> None:
+    """A loop whose work conflicts twice is parked with that reason, its branches are kept, and the plan ends with 1."""
+    script = """
+    tell "$name $LOOPR_ITERATION"; wait_at "gate.$name.$LOOPR_ITERATION"
+    printf 'one\\ntwo of %s %s\\nthree\\n' "$name" "$LOOPR_ITERATION" > lines
+    """
+    plan(repo, "a b c", script)
+    gates = {each: repo.gate(f"gate.{each}") for each in ("a.1", "b.1", "c.1", "b.2", "c.2", "c.3")}
+    process = repo.begin("start", "plan.md")
+    repo.heard(3)
+    gates["a.1"].open()
+    repo.loopr("wait", "demo/a")
+    gates["b.1"].open()
+    assert repo.heard() == ["b 2"]
+    gates["c.1"].open()
+    assert repo.heard() == ["c 2"]
+    gates["b.2"].open()
+    repo.loopr("wait", "demo/b")
+    gates["c.2"].open()
+    gates["c.3"].open()
+    process.ended(1)
+    loop = repo.loops()["demo/c"]
+    assert (loop["status"], loop["conflicts"]) == ("parked", 2)
+    assert "conflict" in loop["reason"] and "lines" in loop["reason"]
+    assert repo.on_branch("demo", "lines") == "one\ntwo of b 2\nthree"
+    repo.git("rev-parse", "--verify", "loopr/demo.c.g1")
+    kept = repo.git("for-each-ref", "--format=%(refname)", "refs/loopr/backup").splitlines()
+    tips = [repo.git("show", f"{each}:lines") for each in kept if "demo.c" in each]
+    assert any("two of c 2" in each for each in tips), (kept, tips)
+    assert [each[0] for each in repo.landed("demo")] == ["demo/a", "demo/b"]
+
+
+def test_both_sides_of_different_lines_land(repo: Repo) -> None:
+    """Changes that git can merge land without another try, and the tree that landed was judged as a whole."""
+    script = """
+    tell x; wait_at gate
+    case $name in a) sed s/one/1/ lines > new ;; *) sed s/three/3/ lines > new ;; esac
+    cat new > lines; rm new
+    """
+    judge = repo.script("check", 'tr "\\n" " " < lines >> "$DESK/judged"')
+    repo.write({"lines": "one\n\n\n\n\ntwo\n\n\n\n\nthree\n"})
+    repo.git("commit", "--quiet", "--message=longer", "lines")
+    plan(repo, "a b", script, f", check: '{judge}'")
+    gate = repo.gate("gate")
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gate.open()
+    process.ended()
+    assert [each[1:] for each in repo.landed("demo")] == [(1, 1), (1, 1)]
+    assert repo.on_branch("demo", "lines").split() == ["1", "two", "3"]
+    assert "1     two     3" in repo.note("judged")
+
+
+def test_a_yes_for_one_tree_is_none_for_another(repo: Repo) -> None:
+    """What passed alone is judged again once a sibling has landed, and goes back for another try if both do not fit."""
+    script = """
+    if test "$LOOPR_ITERATION" = 1; then tell x; wait_at gate; fi
+    test -e "$name.txt" || touch "$name.txt"
+    test "$LOOPR_ITERATION" = 1 || mv "$name.txt" "$name.other"
+    """
+    plan(repo, "a b", script, ", check: 'test \"$(ls *.txt | wc -l)\" = 1 || { ls *.txt; exit 1; }'")
+    gate = repo.gate("gate")
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gate.open()
+    process.ended()
+    assert sorted(each[2] for each in repo.landed("demo")) == [1, 2]
+    second = repo.landed("demo")[1][0].removeprefix("demo/")
+    assert "a.txt" in repo.note(f"feedback.{second}.2") and "b.txt" in repo.note(f"feedback.{second}.2")
+
+
+# --- protection -----------------------------------------------------------------------------------------------------
+
+JUDGED = """
+case $name in
+deletes) rm tests/test_it loopr.yml ;;
+weakens) echo true > tests/test_it; echo 'concurrency: {max_loops: 1}' >> loopr.yml ;;
+adds) echo true > tests/test_more; mkdir -p tests/deep; echo true > tests/deep/test_most ;;
+links) rm -r tests; mkdir -p other; ln -s other tests ;;
+esac
+echo good > answer."$name"
+"""
+CHECK = """
+name=$(basename "$LOOPR_LOOP")
+cp -r tests "$DESK/seen.$name"
+cp loopr.yml "$DESK/yml.$name"
+sh tests/test_it
+"""
+
+
+@pytest.mark.parametrize("name", ["deletes", "weakens", "adds", "links"])
+def test_protected_files_are_put_back(repo: Repo, name: str) -> None:
+    """A loop that deletes, weakens or adds to its tests, or its loopr.yml, is judged and lands without that."""
+    repo.write({"tests/test_it": "grep -q good answer.*\n"})
+    repo.git("add", "tests")
+    repo.git("commit", "--quiet", "--message=tests")
+    plan(repo, name, JUDGED, f", protect: [tests/**], check: '{repo.script('check', CHECK)}'")
+    repo.loopr("start", "plan.md")
+    assert repo.git("diff", "--name-only", "main", "loopr/demo").split() == [f"answer.{name}"]
+    seen = repo.desk / f"seen.{name}"
+    assert {each.name for each in seen.iterdir()} == {"test_it"}
+    assert (seen / "test_it").read_text() == "grep -q good answer.*\n"
+    assert repo.note(f"yml.{name}") == (repo.root / "loopr.yml").read_text()
+
+
+def test_a_folder_that_becomes_a_link(repo: Repo) -> None:
+    """A loop may put a link in the place of a folder, as long as it stays within the tree."""
+    repo.write({"old/file": "old", "new/file": "new"})
+    repo.git("add", "old", "new")
+    repo.git("commit", "--quiet", "--message=folders")
+    plan(repo, "a", "rm -r old; ln -s new old", ", max_iterations: 1")
+    repo.loopr("start", "plan.md")
+    assert repo.on_branch("demo", "old") == "new"
+
+
+def test_added_files_may_be_kept(repo: Repo) -> None:
+    """With `protect_added: keep` a loop may add files among the protected ones, but change none."""
+    repo.write({"tests/test_it": "true\n"})
+    repo.git("add", "tests")
+    repo.git("commit", "--quiet", "--message=tests")
+    plan(repo, "adds", f"echo x >> tests/test_it\n{JUDGED}", ", protect: [tests/**], protect_added: keep")
+    repo.loopr("start", "plan.md")
+    changed = repo.git("diff", "--name-only", "main", "loopr/demo").split()
+    assert changed == ["answer.adds", "tests/deep/test_most", "tests/test_more"]
+
+
+def test_what_the_check_names_is_protected(repo: Repo) -> None:
+    """The file that a check names cannot be changed by the loop that it judges, without being told to protect it."""
+    repo.write({"tools/judge.sh": "grep -q good answer.*\n"})
+    repo.git("add", "tools")
+    repo.git("commit", "--quiet", "--message=judge")
+    plan(repo, "a", "echo true > tools/judge.sh; echo bad > answer.a", ", check: sh tools/judge.sh, max_iterations: 1")
+    repo.loopr("start", "plan.md", code=1)
+    assert repo.statuses()["demo/a"] == "failed"
+
+
+def test_the_feedback_says_what_was_put_back(repo: Repo) -> None:
+    """A loop that is refused after its judge was put back is told which files those were."""
+    repo.write({"tests/test_it": "grep -q good answer.*\n"})
+    repo.git("add", "tests")
+    repo.git("commit", "--quiet", "--message=tests")
+    script = "case $LOOPR_ITERATION in 1) rm tests/test_it; echo bad > answer.a ;; 2) echo good > answer.a ;; esac"
+    plan(repo, "a", script, ", protect: [tests/**], check: sh tests/test_it")
+    repo.loopr("start", "plan.md")
+    assert "tests/test_it" in repo.note("feedback.a.2")
+    assert repo.landed("demo") == [("demo/a", 2, 2)]
+
+
+def test_settings_of_a_loop_are_not_the_engines(repo: Repo) -> None:
+    """A loopr.yml that a loop writes in its worktree changes nothing for the engine, nor for the next loop."""
+    script = """
+    echo 'types: {plan: {child: code}, code: {run: "say hacked"}}' > loopr.yml
+    say "$name"
+    touch "$name"
+    """
+    plan(repo, "a b", script, ", parallel: false")
+    repo.loopr("start", "plan.md")
+    assert repo.diary() == ["a", "b"]
+    assert "hacked" not in repo.on_branch("demo", "loopr.yml")

@@ -1,0 +1,265 @@
+"""What is cleared away, what is kept and why, and what only a person lets go."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from loopr.core import observations as o
+from loopr.core import wishes
+from loopr.core.model import Failure
+from loopr.grounds import ground_of
+from loopr.ui.cli.land import HOME_LOCK
+from loopr.wiring import Workspace
+from loopr.world.launcher.words import OUTCOME, Outcome
+from loopr.world.lock import EngineLock
+from loopr.world.repo import commits, landing, worktrees
+from loopr.world.repo.branches import ensure_plan
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.words import Candidate, Landed, Message, Worktree
+from loopr.world.runs import Runs
+from tests.ui.calls import git, loopr, program
+from tests.ui.scenes import NOON, Desk, flat
+
+DAY_SECS = 86_400
+
+
+@pytest.fixture
+def ground(shop: Desk) -> Ground:
+    """Give the repository of a workspace in which p/a, p/b and p/c are leased and run."""
+    shop.start(flat(["a", "b", "c"]))
+    shop.choose()
+    for each in ("p/a", "p/b", "p/c"):
+        shop.run(each)
+    found = ground_of(Workspace(shop.folder))
+    ensure_plan(found, "p", git(shop.folder, "rev-parse", "main"))
+    return found
+
+
+def work(ground: Ground, name: str, text: str) -> Worktree:
+    """Commit a file in the worktree of a loop, as the engine does."""
+    tree = worktrees.take(ground, name, git(ground.common, "rev-parse", "refs/heads/loopr/p"))
+    (tree.folder / f"{name}.txt").write_text(text)
+    commits.commit_attempt(ground, name, 1, Message(f"Work of {name}", at_ms=1))
+    return tree
+
+
+def landed(shop: Desk, ground: Ground, loop: str) -> None:
+    """Let a loop do some work and land it; its worktree is not given back, as after a crash."""
+    name = f"{loop.replace('/', '.')}.g1"
+    work(ground, name, "x\n")
+    built = landing.build_candidate(ground, name, "p", 1)
+    assert isinstance(built, Candidate)
+    done = landing.land(ground, landing.make_intent(ground, built, Message("x", at_ms=1)))
+    assert isinstance(done, Landed)
+    shop.end(loop)
+    shop.judge(loop)
+    shop.see(o.LandingDone(loop, 1, done.commit, "d", None))
+
+
+def rows(shop: Desk, *options: str) -> dict[str, dict[tuple[str, str], str]]:
+    """Call gc, and return what went and what was kept, each with its reason."""
+    answer = shop("gc", "--json", *options)
+    assert answer.code == 0, answer
+    body = answer.document
+    return {key: {(row["kind"], row["name"]): row["why"] for row in body[key]} for key in ("removed", "kept")}
+
+
+def refs(shop: Desk) -> list[str]:
+    """List all refs."""
+    return git(shop.folder, "for-each-ref", "--format=%(refname)").split()
+
+
+# --- what goes ------------------------------------------------------------------------------------------------------
+
+
+def test_what_has_landed_goes(shop: Desk, ground: Ground) -> None:
+    """Worktree, branch and candidate of a landed loop go; the plan's branch and the loop's own commits stay."""
+    landed(shop, ground, "p/a")
+    would = rows(shop, "--dry-run")
+    assert (ground.worktrees / "p.a.g1").exists()
+    done = rows(shop)
+    assert done["removed"] == would["removed"]
+    assert set(done["removed"]) == {("worktree", "loopr-1"), ("branch", "p.a.g1"), ("ref", "candidate/p.a.g1")}
+    assert not (ground.worktrees / "p.a.g1").exists()
+    assert refs(shop) == ["refs/heads/loopr/p", "refs/heads/main", "refs/loopr/landed/p.a.g1", "refs/loopr/plans/p"]
+
+
+@pytest.mark.parametrize("failure", [None, Failure.REFUSED, Failure.CONFIG])
+def test_what_is_not_over_stays(shop: Desk, ground: Ground, failure: Failure | None) -> None:
+    """Nothing of a running, a waiting or a parked loop goes: it may be tried again in the same worktree."""
+    work(ground, "p.a.g1", "x\n")
+    if failure is not None:
+        shop.end("p/a", failure, "no")
+    assert rows(shop) == {
+        "removed": {},
+        "kept": {("branch", "p"): "in use", ("branch", "p.a.g1"): "in use", ("worktree", "loopr-1"): "in use"},
+    }
+    assert shop("gc") == (0, "", "3 more in use\n")
+
+
+def test_an_attempt_of_an_earlier_generation_keeps_its_worktree(shop: Desk, ground: Ground) -> None:
+    """While an attempt that was told to stop still lives, the worktree of its generation is in use."""
+    work(ground, "p.a.g1", "x\n")
+    shop.start(flat(["a", "b", "c"]).replace("{id: a}", "{id: a, body: other}"), "plan.md", "--yes")
+    assert (shop.loop("p/a").generation, shop.loop("p/a").ending is not None) == (2, True)
+    assert rows(shop)["removed"] == {}
+    shop.see(o.StopSeen("p/a", 1))
+    assert set(rows(shop)["removed"]) == {("worktree", "loopr-1")}
+
+
+def test_work_that_has_not_landed_is_told(shop: Desk, ground: Ground) -> None:
+    """The branch of a cancelled loop stays with its whole reason, however narrow the screen."""
+    work(ground, "p.a.g1", "x\n")
+    shop.wish(wishes.cancel, "p/a", "ada")
+    shop.see(o.StopSeen("p/a", 1))
+    answer = shop("gc")
+    assert "removed  worktree  p.a.g1  all that was in it is safe elsewhere\n" in answer.out
+    text = " ".join(answer.out.split())
+    assert "kept branch p.a.g1 its commits have not landed: `loopr gc --forget` lets them go" in text
+
+
+def test_a_worktree_with_a_process_in_it_stays(shop: Desk, ground: Ground) -> None:
+    """A folder in which somebody works is not taken from under them."""
+    landed(shop, ground, "p/a")
+    with subprocess.Popen(["cat"], cwd=ground.worktrees / "p.a.g1", stdin=subprocess.PIPE) as process:
+        assert rows(shop)["kept"]["worktree", "loopr-1"] == f"process {process.pid} works in it"
+    assert ("worktree", "loopr-1") in rows(shop)["removed"]
+
+
+def test_a_plan_on_its_way_home_keeps_its_room(shop: Desk, ground: Ground) -> None:
+    """The worktree in which a plan is judged stays while `loopr land` is at work, and goes if that was killed."""
+    base = git(shop.folder, "rev-parse", "main")
+    worktrees.take(ground, "p.home", base)
+    with EngineLock.acquire(ground.state / HOME_LOCK, "turn"):
+        assert rows(shop)["removed"] == {}
+    assert ("worktree", "loopr-1") in rows(shop)["removed"]
+
+
+def test_beside_an_engine(shop: Desk, ground: Ground) -> None:
+    """While an engine serves the workspace the same goes."""
+    landed(shop, ground, "p/a")
+    with EngineLock.acquire(Workspace(shop.folder).place.lock, "engine"):
+        assert ("worktree", "loopr-1") in rows(shop)["removed"]
+
+
+# --- run folders ----------------------------------------------------------------------------------------------------
+
+
+def ran(runs: Runs, name: str, attempt: int, days: float, step: str = "") -> Path:
+    """Make the folder of a run that ended some days before noon."""
+    folder = runs.ensure(name, attempt)
+    folder = runs.ensure(name, attempt, step) if step else folder
+    (folder / OUTCOME).write_text(json.dumps(Outcome("exited", 0)._asdict()))
+    (folder / "stdout.log").write_text("x\n")
+    for each in (folder / OUTCOME, folder / "stdout.log", folder):
+        os.utime(each, (NOON / 1000 - days * DAY_SECS,) * 2)
+    return folder
+
+
+def test_old_runs_of_what_is_over(shop: Desk, ground: Ground) -> None:
+    """Run folders go once they are older than they are kept, and only of loops that are over; hooks' one by one."""
+    runs = Runs(Workspace(shop.folder).place.state)
+    landed(shop, ground, "p/a")
+    old = [ran(runs, "p.a.g1", 1, 31), ran(runs, "gone.g1", 4, 40), ran(runs, "hooks", 0, 31, "on_park.1.1")]
+    young = [ran(runs, "p.a.g1", 2, 29), ran(runs, "p.b.g1", 1, 99), ran(runs, "hooks", 0, 1, "on_park.2.2")]
+    os.utime(runs.folder("hooks", 0), (1, 1))
+    told = {name for kind, name in rows(shop, "-n")["removed"] if kind == "run"}
+    assert told == {"p.a.g1/1", "gone.g1/4", "hooks/0/on_park.1.1"}
+    assert all(each.exists() for each in (*old, *young))
+    rows(shop)
+    assert [each.exists() for each in (*old, *young)] == [False, False, False, True, True, True]
+    assert not (runs.root / "gone.g1").exists()
+
+
+def test_how_long_runs_are_kept(shop: Desk, ground: Ground) -> None:
+    """logs.keep_days says when a run folder is old; a young file in it keeps the whole."""
+    runs = Runs(Workspace(shop.folder).place.state)
+    folder = ran(runs, "gone.g1", 1, 3)
+    assert rows(shop)["removed"] == {}
+    shop("set", "logs.keep_days", "2")
+    os.utime(folder / "stdout.log", (NOON / 1000,) * 2)
+    assert rows(shop)["removed"] == {}
+    os.utime(folder / "stdout.log", (1, 1))
+    assert rows(shop)["removed"] == {("run", "gone.g1/1"): "older than logs.keep_days (2)"}
+
+
+def test_without_a_repository(tmp_path: Path) -> None:
+    """Where there is no git there are run folders all the same."""
+    (tmp_path / "specs").mkdir()
+    ran(Runs(tmp_path / ".loopr"), "gone.g1", 1, 10_000)
+    answer = loopr("gc", "-C", tmp_path)
+    assert (answer.code, answer.out.split()[:3]) == (0, ["removed", "run", "gone.g1/1"])
+    assert loopr("gc", "-C", tmp_path).err == "there is nothing to clear away\n"
+
+
+# --- forgetting -----------------------------------------------------------------------------------------------------
+
+
+def test_forgetting_landed_work_that_nobody_declares(shop: Desk, ground: Ground) -> None:
+    """The reminder of a loop that is no longer declared ends, and its refs go."""
+    landed(shop, ground, "p/a")
+    shop.start(flat(["b", "c"]), "plan.md", "--yes")
+    assert any("git revert" in line for line in shop.lines("status"))
+    rows(shop)
+    would = shop("gc", "--forget", "p/a", "-n", "--json").document
+    assert any("git revert" in line for line in shop.lines("status"))
+    answer = shop("gc", "--forget", "p/a", "-y", "--json").document
+    assert answer["forgotten"] == would["forgotten"] == ["p/a"]
+    assert [row["name"] for row in answer["removed"]] == ["landed/p.a.g1"]
+    assert not any("git revert" in line for line in shop.lines("status"))
+    assert "refs/loopr/landed/p.a.g1" not in refs(shop)
+
+
+def test_forgetting_beside_an_engine(shop: Desk, ground: Ground) -> None:
+    """The engine that serves the workspace is not in the way."""
+    landed(shop, ground, "p/a")
+    shop.start(flat(["b", "c"]), "plan.md", "--yes")
+    rows(shop)
+    with EngineLock.acquire(Workspace(shop.folder).place.lock, "engine"):
+        assert shop("gc", "--forget", "p/a", "-y").code == 0
+    assert not any("git revert" in line for line in shop.lines("status"))
+
+
+def test_work_that_is_nowhere_else_goes_only_by_name(shop: Desk, ground: Ground) -> None:
+    """The commits of a cancelled loop go when a person says so, not before, and not while its folder is there."""
+    work(ground, "p.a.g1", "x\n")
+    shop.wish(wishes.cancel, "p/a", "ada")
+    shop.see(o.StopSeen("p/a", 1))
+    answer = shop("gc", "--forget", "p/a", "-y")
+    assert (answer.code, "loopr/p.a.g1 is in" in answer.err) == (2, True)
+    rows(shop)
+    ran = program(shop.folder, "gc", "--forget", "p/a")
+    assert (ran.returncode, b"--yes goes on" in ran.stderr) == (2, True)
+    assert "refs/heads/loopr/p.a.g1" in refs(shop)
+    assert shop("gc", "--forget", "p/a", "-y").code == 0
+    assert not any("p.a.g1" in each for each in refs(shop))
+
+
+def test_what_is_not_over_cannot_be_forgotten(shop: Desk, ground: Ground) -> None:
+    """A loop that may go on, and a plan that is not done, are refused."""
+    for loop in ("p/a", "p"):
+        answer = shop("gc", "--forget", loop, "-y")
+        assert (answer.code, f"cannot forget {loop}: it is not over" in answer.err) == (2, True)
+
+
+def test_the_branch_of_a_plan_goes_once_it_is_home(shop: Desk, ground: Ground) -> None:
+    """A plan that is done keeps its branch until a person lets it go, which needs its work to be elsewhere."""
+    shop.start(flat(["a"]), "plan.md", "--yes")
+    for loop in ("p/b", "p/c"):
+        shop.see(o.StopSeen(loop, 1))
+    landed(shop, ground, "p/a")
+    rows(shop)
+    body = shop("tree", "--json").document["loops"]
+    assert all(row["status"] == "complete" for row in body), body
+    assert "may go on" in rows(shop)["kept"]["branch", "p"]
+    answer = shop("gc", "--forget", "p", "-y")
+    assert (answer.code, "`loopr land` brings it home" in answer.err) == (2, True)
+    assert shop("land", "p", "-y").code == 0
+    assert "may go on" in rows(shop)["kept"]["branch", "p"]
+    assert shop("gc", "--forget", "p", "-y").code == 0
+    assert [each for each in refs(shop) if each != "refs/loopr/landed/p.a.g1"] == ["refs/heads/main"]

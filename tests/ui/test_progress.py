@@ -1,0 +1,489 @@
+"""What a person sees of the work while it is done: lines in a pipe, a picture on a terminal, and the last word."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopr.core import observations as o
+from loopr.core import wishes
+from loopr.core.model import Failure, Loop
+from loopr.core.policy import Budget, Policy
+from loopr.ui.progress import Progress, clip
+from loopr.ui.render import Paint, columns
+from tests.core.stories import Story, go_on, settings
+from tests.ui.scenes import NOON
+from tests.ui.terminals import Line
+
+WHOLE = "plan auth: tokens; api needs tokens"
+
+
+def nothing(loop: Loop) -> str:
+    """No loop has said anything."""
+    return ""
+
+
+class Watched:
+    """A story whose events are shown to a progress, turn by turn, as an engine does."""
+
+    def __init__(self, progress: Progress, policy: Policy | None = None) -> None:
+        self.story = Story(policy or settings(), NOON)
+        self.progress, self._told = progress, len(self.story.log)
+
+    def __call__(self, text: str, tail: Callable[[Loop], str] = nothing) -> None:
+        """Play lines of a story, each a turn."""
+        for line in text.strip().splitlines():
+            go_on(self.story, line)
+            self.show(tail)
+
+    def show(self, tail: Callable[[Loop], str] = nothing) -> None:
+        """Show what has happened since."""
+        fresh = [event for event, _ in self.story.log[self._told :]]
+        self._told = len(self.story.log)
+        self.progress.show(self.story.forest, fresh, self.story.now, tail)
+
+    def close(self) -> None:
+        """End."""
+        self.progress.close(self.story.forest, self.story.now)
+
+
+class Piped(Watched):
+    """A story that is told into a pipe."""
+
+    def __init__(self, policy: Policy | None = None, plans: tuple[str, ...] = ()) -> None:
+        self.written: list[str] = []
+        paint = Paint(False)
+        super().__init__(
+            Progress(self.written.append, live=False, width=80, height=0, paint=paint, plans=plans), policy
+        )
+
+    def lines(self) -> list[str]:
+        """Return what has been written since the last call."""
+        found = "".join(self.written).splitlines()
+        self.written.clear()
+        return found
+
+
+def told(text: str, policy: Policy | None = None, plans: tuple[str, ...] = ()) -> list[str]:
+    """Tell a story into a pipe, and return its lines."""
+    piped = Piped(policy, plans)
+    piped(text)
+    return piped.lines()
+
+
+# --- in a pipe ----------------------------------------------------------------------------------------------------
+
+
+def test_a_life_in_a_pipe() -> None:
+    """What is worth a line has one, with the time first, and nothing else has."""
+    assert told(f"""
+        {WHOLE}
+        choose auth/tokens
+        began auth/tokens
+        wait 20s
+        used auth/tokens 900 tokens 20s
+        ended auth/tokens
+        judged auth/tokens: refused the tests say no
+        choose auth/tokens
+        wait 1s
+        began auth/tokens
+        wait 40s
+        ended auth/tokens
+        judged auth/tokens
+        landed auth/tokens: store
+    """) == [
+        "12:00:00 auth  complete  by person",
+        "12:00:00 auth/tokens  started",
+        "12:00:20 auth/tokens  refused  the tests say no",
+        "12:00:21 auth/tokens  started  try 2",
+        "12:01:01 auth/tokens  landed  2 tries  1 min  900 tok",
+    ]
+
+
+def test_every_way_to_stop_is_told() -> None:
+    """Parked, failed, backing off, limited, waiting for approval and cancelled have a line each with the reason."""
+    policy = settings(types={"spec": {"max_iterations": 1, "approve": True}})
+    piped = Piped(policy)
+    piped("plan p: a; b; c; d; e")
+    go_on(piped.story, "choose p/a p/b p/c p/d p/e")
+    for name in "abcde":
+        go_on(piped.story, f"began p/{name}")
+    piped.show()
+    piped.lines()
+    piped("""
+        ended p/a: config no such program: make
+        ended p/b: refused exit 1
+        ended p/c: infra died of signal 9
+        ended p/d: limited 429 too many after=60s
+        ended p/e
+        judged p/e
+        cancel p/c: enough
+    """)
+    assert piped.lines() == [
+        "12:00:00 p/a  parked  no such program: make",
+        "12:00:00 p/b  failed  refused 1 times, its limit: exit 1",
+        "12:00:00 p/c  infra  died of signal 9  again at 12:00:30",
+        "12:00:00 p/d  limited  429 too many",
+        "12:00:00 lane default  backing off until 12:01:00  429 too many",
+        "12:00:00 p/e  waits for approval  `loopr approve p/e`",
+        "12:00:00 p/c  cancelled by ada  enough",
+    ]
+
+
+def test_what_concerns_everything_is_told() -> None:
+    """Engine, host, lanes, holds and problems have lines of their own, a problem of several lines only one."""
+    piped = Piped()
+    piped(WHOLE)
+    piped.lines()
+    piped("engine begins\nengine drains\nmalformed auth/tokens: spec.md:1:1 is\nhost full: no space\nhost fine")
+    piped.story.see(o.FileRefused("auth/api", "specs/auth/api", "first\nsecond"))
+    piped.story.wish(wishes.pause(piped.story.forest, "workspace", "ada", "lunch"))
+    piped.show()
+    assert piped.lines() == [
+        "12:00:00 engine  started, pid 2 on here",
+        "12:00:00 engine  draining, asked by ada: nothing more starts",
+        "12:00:00 specs/auth/tokens  problem  spec.md:1:1 is",
+        "12:00:00 host  nothing starts  no space",
+        "12:00:00 host  takes work again",
+        "12:00:00 specs/auth/api  problem  first second",
+        "12:00:00 workspace  paused by ada  lunch",
+    ]
+
+
+def test_many_declared_loops_are_one_line() -> None:
+    """What completes by declaration in one turn is counted, not listed."""
+    piped = Piped(settings("code"))
+    piped("plan p: a (x; y; z); b (u)")
+    piped.lines()
+    go_on(piped.story, "settle")
+    piped.show()
+    assert piped.lines() == ["12:00:00 p  6 complete  by declaration"]
+
+
+def test_only_what_was_asked_for_is_told() -> None:
+    """With plans named, other plans have no lines and no part in the last word; what concerns everything has."""
+    piped = Piped(plans=("auth",))
+    piped("""
+        plan auth: tokens
+        plan pay: card
+        choose auth/tokens pay/card
+        began pay/card
+        engine drains
+        ended pay/card: config broken
+    """)
+    assert piped.lines() == [
+        "12:00:00 auth  complete  by person",
+        "12:00:00 engine  draining, asked by ada: nothing more starts",
+    ]
+    piped.close()
+    assert piped.lines() == ["2 loops · 1 leased · 1 complete", "next: `loopr run` goes on"]
+
+
+def test_a_tick_says_nothing_in_a_pipe() -> None:
+    """While nothing happens a pipe is told nothing."""
+    piped = Piped()
+    piped(WHOLE)
+    piped.lines()
+    piped.progress.tick(piped.story.forest, NOON + 5_000, nothing)
+    assert piped.written == []
+
+
+def test_foreign_control_characters_never_reach_the_reader() -> None:
+    """What a command has said is shown without what a terminal would obey, on one line."""
+    piped = Piped()
+    piped(f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens")
+    piped.lines()
+    piped.story.see(o.AttemptEnded("auth/tokens", 1, o.Trouble(Failure.CONFIG, "bad \x1b[31mred\nline")))
+    piped.show()
+    assert piped.lines() == ["12:00:00 auth/tokens  parked  bad �[31mred line"]
+
+
+def calls_of(act: Callable[[], object]) -> int:
+    """Count the calls of functions written in Python."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_line_costs_the_same_in_a_large_tree() -> None:
+    """In a pipe an event costs the same in a tree of a few loops and in one of hundreds."""
+    costs = []
+    for size in (3, 300):
+        piped = Piped(settings(max_loops=1))
+        piped("plan p: " + "; ".join(f"s{n}" for n in range(size)))
+        go_on(piped.story, "choose p/s0\nbegan p/s0")
+        costs.append(calls_of(piped.show))
+        assert piped.lines()[-1] == "12:00:00 p/s0  started"
+    assert costs[0] == costs[1]
+
+
+def test_whoever_watches_may_leave() -> None:
+    """A reader that is gone ends the telling, not the work."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    paint = Paint(False)
+    progress = Progress(lambda text: os.write(writer, text.encode()), live=False, width=80, height=0, paint=paint)
+    Watched(progress)(WHOLE)
+    os.close(writer)
+    Watched(progress)(WHOLE)
+
+
+# --- the last word ------------------------------------------------------------------------------------------------
+
+
+def last_word(text: str, policy: Policy | None = None) -> list[str]:
+    """Play a story, and return what is said at its end."""
+    piped = Piped(policy)
+    piped(text)
+    piped.lines()
+    piped.close()
+    found = piped.lines()
+    piped.close()
+    piped("wait 1s\nengine drains")
+    assert piped.lines() == [], "something was said after the last word"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("wait 1s", ["0 loops", "next: `loopr tree`"]),
+        (
+            f"{WHOLE}\nchoose auth/tokens\nfinish auth/tokens\nchoose auth/api\nfinish auth/api",
+            ["3 loops · 3 complete", "next: `loopr land auth`"],
+        ),
+        (
+            f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens\nended auth/tokens: config no such program",
+            [
+                "3 loops · 1 waiting · 1 complete · 1 parked",
+                "parked  auth/tokens: no such program",
+                "next: `loopr why auth/tokens`",
+            ],
+        ),
+        (
+            f"{WHOLE}\nchoose auth/tokens",
+            ["3 loops · 1 waiting · 1 leased · 1 complete", "next: `loopr tree auth`"],
+        ),
+        (
+            f"{WHOLE}\npause auth/tokens",
+            [
+                "3 loops · 2 waiting · 1 complete",
+                "paused  auth/tokens: `loopr resume auth/tokens`",
+                "next: `loopr why auth/tokens`",
+            ],
+        ),
+        (
+            f"{WHOLE}\ncancel auth/tokens: not needed",
+            [
+                "3 loops · 1 waiting · 1 complete · 1 cancelled",
+                "cancelled  auth/tokens: not needed",
+                "next: `loopr why auth/tokens`",
+            ],
+        ),
+        (
+            "plan p: a; b; c\npause workspace: lunch",
+            [
+                "4 loops · 3 waiting · 1 complete",
+                "waiting  3 loops: the workspace is paused by ada: lunch; `loopr resume --all`",
+                "next: `loopr why p/a`",
+            ],
+        ),
+    ],
+)
+def test_the_last_word(text: str, said: list[str]) -> None:
+    """At the end stand the counts, what needs a person, and the command that is of most use; once."""
+    assert last_word(text) == said
+
+
+def test_the_last_word_names_what_a_person_must_write() -> None:
+    """Loops without a command are named with their file, at most ten of them."""
+    lines = last_word("plan p: " + "; ".join(f"s{n:02}" for n in range(12)), settings("code"))
+    assert lines[0] == "13 loops · 12 waiting · 1 complete"
+    assert lines[1] == "waiting  p/s00: a person must write its spec.md: specs/p/s00/spec.md"
+    assert lines[-2:] == ["waiting  … and 2 more", "next: `loopr why p/s00`"]
+
+
+# --- on a terminal ------------------------------------------------------------------------------------------------
+
+
+class Drawn(Watched):
+    """A story that is drawn on a terminal."""
+
+    def __init__(self, line: Line, policy: Policy | None = None, plans: tuple[str, ...] = (), color: bool = False):
+        self.line = line
+        line.write("$ loopr run\r\n")
+        paint, (width, height) = Paint(color), line.size()
+        super().__init__(
+            Progress(line.write, live=True, width=width, height=height, paint=paint, plans=plans, size=line.size),
+            policy,
+        )
+
+    def later(self, ms: int, tail: Callable[[Loop], str] = nothing) -> list[str]:
+        """Let time pass, and return what is on the terminal then."""
+        self.story.now += ms
+        self.progress.tick(self.story.forest, self.story.now, tail)
+        return self.line.lines()
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    """Give a terminal of the usual size."""
+    found = Line(80, 24)
+    yield found
+    found.close()
+
+
+def said(loop: Loop) -> str:
+    """Every loop has said what it is."""
+    return f"this is \x1b[31m{loop.id}"
+
+
+def test_the_picture_is_redrawn_in_place(line: Line) -> None:
+    """The tree stands once on the screen, below what was there, with what runs, since when, and its last line."""
+    drawn = Drawn(line, color=True)
+    drawn(f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens", said)
+    assert drawn.later(41_000, said) == [
+        "$ loopr run",
+        "auth       plan  complete",
+        "├─ tokens  spec  running   41 s  this is �[31mauth/tokens",
+        "└─ api     spec  waiting   needs auth/tokens",
+        "3 loops · 1 waiting · 1 running · 1 complete",
+    ]
+    drawn("ended auth/tokens\njudged auth/tokens\nlanded auth/tokens: store")
+    assert drawn.later(1_000) == [
+        "$ loopr run",
+        "auth         plan   complete",
+        "├─ tokens    spec   complete",
+        "│  └─ store  phase  ready",
+        "└─ api       spec   waiting   needs auth/tokens (1 of 2 complete)",
+        "4 loops · 2 waiting · 2 complete",
+    ]
+
+
+def test_what_is_waited_for_stands_under_the_tree(line: Line) -> None:
+    """Lanes that rest, people, budgets and a draining engine are named."""
+    drawn = Drawn(line, settings(types={"spec": {"approve": True}}))
+    drawn("plan p: a; b; c\nchoose p/a p/b p/c\nbegan p/a\nended p/a\njudged p/a\nbegan p/b")
+    drawn("ended p/b: limited 429 after=60s\nengine drains\nmalformed p/c: spec.md:1 is")
+    assert drawn.later(1_000)[5:] == [
+        "lane default: backing off until 12:01:00 (1 hit)",
+        "the engine is draining: nothing more starts",
+        "1 problem: `loopr status` tells",
+        "waits for a person: `loopr approve p/a`",
+        "4 loops · 1 waiting · 1 leased · 1 for approval · 1 complete",
+    ]
+
+
+def test_a_person_and_a_budget_are_waited_for(line: Line) -> None:
+    """What only a person can write, and what nobody has money for, is named once with its reason."""
+    drawn = Drawn(line, settings("phase", types={"phase": {}}, budget=Budget(tokens=0)))
+    drawn("plan p: a; b\ndrop p/a: x")
+    found = drawn.later(1_000)
+    assert "waits for a person: a person must write its spec.md: specs/p/b/spec.md" not in found
+    assert "waits: the tokens budget of the workspace is reached" in found
+
+
+def test_a_picture_is_one_write_and_at_most_ten_a_second(line: Line) -> None:
+    """Whatever happens within a tenth of a second is drawn together, each picture in one write."""
+    drawn = Drawn(line)
+    drawn(WHOLE)
+    line.writes.clear()
+    for _ in range(30):
+        drawn.story.now += 10
+        drawn.show()
+    assert len(line.writes) == 3
+    assert all(each.startswith("\r\x1b[") and each.endswith("\x1b[J") for each in line.writes)
+
+
+def test_long_lines_and_large_trees_are_cut(line: Line) -> None:
+    """On a small screen nothing wraps and nothing scrolls: lines are cut, the tree is folded, the counts stay."""
+    line.resize(30, 8)
+    drawn = Drawn(line)
+    drawn("plan p: " + "; ".join(f"a-very-long-name-of-a-specification-{n}" for n in range(30)))
+    drawn("choose " + " ".join(f"p/a-very-long-name-of-a-specification-{n}" for n in range(30)), said)
+    for _ in range(3):
+        lines = drawn.later(1_000, said)
+    assert (line.terminal.wrapped, line.terminal.top) == (0, 1 if len(lines) == 8 else 0)
+    assert lines[-2:] == ["31 loops · 30 leased", "         · 1 complete"]
+    assert max(map(columns, lines)) <= 29
+    assert lines[1].startswith("p ")
+
+
+def test_wide_characters_are_counted(line: Line) -> None:
+    """A last line in characters of two columns is cut where the screen ends."""
+    line.resize(40, 10)
+    drawn = Drawn(line)
+    drawn(f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens")
+    lines = drawn.later(1_000, lambda loop: "日本語" * 30)
+    assert line.terminal.wrapped == 0
+    assert 38 <= columns(lines[2]) <= 39
+
+
+@pytest.mark.parametrize("size", [(40, 24), (120, 24), (25, 24), (80, 10), (20, 6), (79, 24)])
+def test_a_resized_terminal_has_one_picture(line: Line, size: tuple[int, int]) -> None:
+    """Made narrower, wider or lower, the screen has the picture once, without a rest of the old one."""
+    drawn = Drawn(line)
+    drawn("plan p: a; b; c\nchoose p/a p/b p/c\nbegan p/a\nbegan p/b")
+    drawn.later(1_000, lambda loop: "word " * 30)
+    line.resize(*size)
+    for _ in range(2):
+        lines = drawn.later(1_000, lambda loop: "word " * 30)
+    shown = [row for row, _ in line.terminal.rows[line.terminal.top :]]
+    assert sum(row.startswith("├─ a") for row in shown) == 1
+    assert sum(row.startswith("4 loops") for row in shown) == 1
+    assert max(map(columns, shown)) < size[0]
+    if size[1] == 24:
+        assert lines[0] == "$ loopr run"
+        assert len([row for row in lines if row.startswith("p ")]) == 1
+
+
+def test_the_last_word_takes_the_place_of_the_picture(line: Line) -> None:
+    """At the end the picture is gone, and the last word stays."""
+    drawn = Drawn(line)
+    drawn(f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens\nended auth/tokens: config no such program")
+    drawn.later(1_000)
+    drawn.close()
+    drawn.later(1_000)
+    drawn.show()
+    assert line.lines() == [
+        "$ loopr run",
+        "3 loops · 1 waiting · 1 complete · 1 parked",
+        "parked  auth/tokens: no such program",
+        "next: `loopr why auth/tokens`",
+    ]
+
+
+def test_a_tail_is_read_once_a_second(line: Line) -> None:
+    """However often a picture is drawn, the files of a running loop are read once a second."""
+    asked = []
+    drawn = Drawn(line)
+    drawn(f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens")
+    asked.clear()
+    for _ in range(20):
+        drawn.later(100, lambda loop: asked.append(loop.id) or "")  # type: ignore[func-returns-value]
+    assert len(asked) == 2
+
+
+@given(st.text(st.sampled_from("ab 日\u0301"), max_size=30), st.integers(1, 40), st.integers(0, 30))
+def test_a_clipped_text_fits(text: str, width: int, at: int) -> None:
+    """A text with colours in it never takes more than its width, loses nothing if it fits, and ends uncoloured."""
+    painted = text[:at] + Paint(True)("bad", text[at:])
+    bare = clip(painted, width).replace("\x1b[31m", "").replace("\x1b[0m", "")
+    assert columns(bare) <= width
+    assert bare == text if columns(text) <= width else bare.endswith("…")
+    assert clip(painted, width).count("\x1b[31m") == clip(painted, width).count("\x1b[0m")

@@ -1,0 +1,113 @@
+"""What was used, with what was measured and what was estimated side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopr.core import observations as o
+from loopr.core.model import Failure, Usage
+from loopr.ui.cli import usage as verb
+from loopr.wiring import Workspace
+from loopr.world.journal import USAGE_KEYS
+from tests.ui.scenes import COMMANDS, Desk, flat
+
+DAY = 86_400_000
+PRICED = COMMANDS.replace("run: make spec", "run: make spec, lane: hal") + "lanes: {hal: {usd_per_mtok: 10}}\n"
+
+
+def used(shop: Desk, loop: str, tokens: int | None, micro_usd: int | None, ms: int) -> None:
+    """Let a leased loop make an attempt that uses something, and that is refused."""
+    shop.run(loop)
+    shop.see(o.AttemptUsed(loop, shop.loop(loop).attempt, Usage(tokens, micro_usd, ms)))
+    shop.end(loop, Failure.REFUSED, "no")
+
+
+@pytest.fixture
+def spender(shop: Desk) -> Desk:
+    """Give a workspace in which attempts on two days have used something, reported or not."""
+    shop.write("loopr.yml", PRICED)
+    shop.start(flat(["a", "b", "c"]))
+    shop.choose()
+    used(shop, "p/a", 1000, 500_000, 60_000)
+    used(shop, "p/b", None, None, 10_000)
+    shop.clock.at += DAY
+    used(shop, "p/c", 250, 250_000, 30_000)
+    return shop
+
+
+def test_a_table(spender: Desk) -> None:
+    """Measured and estimated have columns of their own, and several lines a sum below them."""
+    assert spender.lines("usage", "--by", "loop") == [
+        "loop    measured  tokens  money  estimated  tokens  money        time",
+        "p/a            1      1k  $0.50                                 1 min",
+        "p/b                                      1     500  $0.01        10 s",
+        "p/c            1     250  $0.25                                  30 s",
+        "in all         2   1.25k  $0.75          1     500  $0.01  1 min 40 s",
+    ]
+
+
+def test_as_json(spender: Desk) -> None:
+    """As JSON each group has both sides, whose attempts and time come to the whole; nothing is added across them."""
+    body = spender("usage", "--json").document
+    assert (body["by"], body["since"]) == ("project", None)
+    (row,) = body["rows"]
+    assert row == {
+        "key": "default",
+        "attempts": 3,
+        "measured": {"attempts": 2, "tokens": 1250, "usd": 0.75, "seconds": 90.0},
+        "estimated": {"attempts": 1, "tokens": 500, "usd": 0.005, "seconds": 10.0},
+        "seconds": 100.0,
+    }
+    assert body["total"] == {key: value for key, value in row.items() if key != "key"}
+
+
+def test_money_that_nobody_knows_is_not_zero(shop: Desk) -> None:
+    """Without a report and without a price there is no money, rather than none spent."""
+    shop.start(flat(["a"]))
+    shop.choose()
+    used(shop, "p/a", 1000, None, 1000)
+    body = shop("usage", "--json").document
+    assert body["total"]["measured"]["usd"] is None
+    assert "$" not in shop("usage").out
+
+
+@pytest.mark.parametrize(
+    ("since", "loops"),
+    [("1h", ["p/c"]), ("2d", ["p/a", "p/b", "p/c"]), ("-1h", ["p/c"]), ("2026-01-02", ["p/c"]), ("+1h", [])],
+)
+def test_since(spender: Desk, since: str, loops: list[str]) -> None:
+    """Only attempts that ended since an instant, or in the last while, count."""
+    rows = spender("usage", "--by", "loop", "--since", since, "--json").document["rows"]
+    assert [row["key"] for row in rows] == loops
+
+
+def test_at_an_earlier_instant(spender: Desk) -> None:
+    """--at leaves out what came later, and days are counted back from there."""
+    answer = spender("usage", "--by", "loop", "--at", "2026-01-01T13:00:00Z", "--since", "2h", "--json")
+    assert [row["key"] for row in answer.document["rows"]] == ["p/a", "p/b"]
+
+
+def test_a_time_that_is_none(spender: Desk) -> None:
+    """What is no time is refused with both ways to write one."""
+    answer = spender("usage", "--since", "yesterday")
+    assert (answer.code, "7d" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("by", USAGE_KEYS)
+def test_each_key_groups_as_the_journal_does(spender: Desk, by: str) -> None:
+    """Whatever is grouped by, the sums are those of the journal."""
+    with Workspace(spender.folder).journal() as journal:
+        groups, _ = verb.usage(journal.spent_since(0), by)
+        told = journal.usage(by)
+    found = [
+        (key, *(measured + estimated for measured, estimated in zip(*sides, strict=True)))
+        for key, sides in ((key, [(*each[:2], each.ms) for each in group]) for key, group in groups.items())
+    ]
+    assert found == [(each.key, each.attempts, each.cost, each.ms) for each in told]
+    assert [each.estimated.attempts for each in groups.values()] == [each.estimated for each in told]
+
+
+def test_before_anything_has_ended(desk: Desk) -> None:
+    """Without a single attempt there is an answer all the same."""
+    assert desk("usage") == (0, "", "no attempt has ended yet\n")
+    assert desk("usage", "--json").document["rows"] == []

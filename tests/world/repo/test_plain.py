@@ -1,0 +1,73 @@
+"""Plain folders, for loops that work without git: made once, kept while in use, and never taken for a person's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loopr.errors import WorldError
+from loopr.world.repo import leftovers, plain
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.worktrees import nobody
+from tests.world.repo.grounds import begin, git, ground_of, plant, take, write
+
+NAME = "oauth.one.g1"
+
+
+def collect(ground: Ground, in_use: set[str]) -> list[str]:
+    """Clear away all folders that may go, and return their names."""
+    listed = leftovers.leftovers(ground, in_use)
+    return [each.name for each in leftovers.clear_away(ground, listed, in_use) if each.kind == "folder"]
+
+
+def test_a_plain_folder_is_made_once_and_goes_when_its_loop_is_over(tmp_path: Path) -> None:
+    """A second attempt finds what the first left; the folder goes, files and all, only when its loop is over."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    folder = plain.ensure_plain(ground.worktrees, NAME)
+    write(folder, {"deep/left.txt": "x\n"})
+    (folder / "link").symlink_to(root / "a.txt")
+    assert plain.ensure_plain(ground.worktrees, NAME) == folder
+    assert (folder / "deep" / "left.txt").exists()
+    assert collect(ground, {NAME}) == []
+    assert git(root, "worktree", "list").count("\n") == 0
+    assert collect(ground, set()) == [NAME]
+    assert not folder.exists()
+    assert not (ground.worktrees / ".gone").exists()
+    assert (root / "a.txt").exists()
+
+
+def test_an_empty_folder_goes_and_a_persons_stays(tmp_path: Path) -> None:
+    """What has nothing in it may go; what loopr did not mark stays, and so does a link, wherever it leads."""
+    ground = ground_of(plant(tmp_path / "repo"))
+    write(ground.worktrees, {"mine/x.txt": "x\n"})
+    (ground.worktrees / "empty").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (ground.worktrees / "link").symlink_to(tmp_path / "elsewhere")
+    assert collect(ground, set()) == ["empty"]
+    assert (ground.worktrees / "mine" / "x.txt").exists()
+    assert (tmp_path / "elsewhere").is_dir()
+    for name in ("mine", "link", "../elsewhere", ".pool", "none/../mine"):
+        plain.remove_plain(ground.worktrees, name)
+    assert (ground.worktrees / "mine" / "x.txt").exists()
+    assert (ground.worktrees / "link").is_symlink()
+    assert (tmp_path / "elsewhere").is_dir()
+
+
+def test_a_plain_folder_in_which_somebody_lives_is_kept(tmp_path: Path) -> None:
+    """A live process in a plain folder is a reason to keep it, and is named."""
+    worktrees = tmp_path / "worktrees"
+    assert list(plain.plain_folders(worktrees, set(), nobody)) == []
+    plain.ensure_plain(worktrees, NAME)
+    (kept,) = plain.plain_folders(worktrees, set(), lambda _: "process 7 lives in it")
+    assert (kept.may_go, kept.why) == (False, "process 7 lives in it")
+
+
+def test_a_worktree_in_the_place_of_a_plain_folder_is_told(tmp_path: Path) -> None:
+    """A type that was switched to `worktree: false` does not take the worktree of a loop for a plain folder."""
+    ground = ground_of(plant(tmp_path / "repo"))
+    begin(ground)
+    take(ground, NAME)
+    with pytest.raises(WorldError, match="in the way"):
+        plain.ensure_plain(ground.worktrees, NAME)
