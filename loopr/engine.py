@@ -114,6 +114,7 @@ class Mind:
     def __init__(self, memory: Memory, clock: Clock, actor: str, policy: o.PolicySeen | None = None) -> None:
         """Read the forest; `policy` is what the settings lead to now."""
         self._memory, self._clock, self.actor, self._policy = memory, clock, actor, policy
+        self.recalls = 0  # how often all was read anew: what others have decided by then was never handed out
         self.forest, self.seq = memory.recall()
 
     def heed_clock(self) -> list[Event]:
@@ -148,13 +149,18 @@ class Mind:
                 events = perform(self.forest, self._with_policy(decide, now), now)
                 self._remember(events, now)
             except Moved:
-                self.forest, self.seq = self._memory.recall()
+                self._recall()
                 continue
             except BaseException:
-                self.forest, self.seq = self._memory.recall()
+                self._recall()
                 raise
             return events
         raise Moved("the journal moved on again and again", hint="try again when less is going on")
+
+    def _recall(self) -> None:
+        """Read all of it anew."""
+        self.forest, self.seq = self._memory.recall()
+        self.recalls += 1
 
     def now(self) -> int:
         """Read the clock once; within a run it never goes back."""

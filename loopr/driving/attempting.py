@@ -18,12 +18,13 @@ from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
 from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
-from loopr.driving.materials import RESULT, Spot, step_spec, write_materials
+from loopr.driving.materials import RESULT, Spot, own_folder, step_spec, write_materials
 from loopr.driving.outcomes import Said, listed, refusal, trouble_before, trouble_of
 from loopr.errors import LooprError, Problem
 from loopr.world import feedback
 from loopr.world.launcher.words import STREAMS
 from loopr.world.processes import AttemptSpec, Outcome
+from loopr.world.prompts import write_mark
 from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
@@ -33,7 +34,7 @@ from loopr.world.repo.records import read_record
 from loopr.world.repo.words import Committed, Message, PlanTip
 from loopr.world.repo.worktrees import take
 from loopr.world.result_file import Advice, Reported, read_advice
-from loopr.world.runs import OUTPUT, Refusal
+from loopr.world.runs import CIRCUMSTANCES, OUTPUT, Refusal
 
 READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
 TAIL_BYTES = 64 * 1024
@@ -57,11 +58,13 @@ def attempt(kit: Kit, task: Task, *, known: bool) -> Act:
         kit.free_ports(loop.lease_id)
         return o.AttemptEnded(loop.id, task.attempt, trouble_before(error))
     base = kit.runs.circumstances(name, task.attempt).get("base_commit", "")
+    if known:
+        yield Tell(o.AttemptBegan(loop.id, task.attempt, base))
     try:
         outcome = yield Run(kit.runs.id_of(name, task.attempt), spec, o.AttemptBegan(loop.id, task.attempt, base))
     except StopAsked:
         outcome = Outcome("killed", message="it was told to stop")
-    with suppress(StopAsked):
+    with suppress(StopAsked, LooprError, OSError):
         yield from _after(kit, task, base)
     kit.free_ports(loop.lease_id)
     return (yield from _conclude(kit, task, outcome))
@@ -91,10 +94,10 @@ def _skip_command(kit: Kit, task: Task) -> Act:
 def _carry_over(kit: Kit, task: Task) -> None:
     """Take over what the last attempt has handed over, and where it did."""
     folder = kit.runs.ensure(task.name, task.attempt)
-    last = kit.runs.last_with(task.name, task.attempt, OUTPUT)
-    if last is not None:
-        (folder / OUTPUT).write_bytes(last.read_bytes())
-    before = kit.runs.circumstances(task.name, int(last.parent.name) if last is not None else task.attempt - 1)
+    last = kit.runs.last_with(task.name, task.attempt, CIRCUMSTANCES)
+    if last is not None and (last.parent / OUTPUT).is_file():
+        (folder / OUTPUT).write_bytes((last.parent / OUTPUT).read_bytes())
+    before = kit.runs.circumstances(task.name, int(last.parent.name)) if last is not None else {}
     kit.runs.note_circumstances(task.name, task.attempt, **before)
 
 
@@ -113,13 +116,12 @@ def _prepare(kit: Kit, task: Task) -> Generator[Asked, Any, AttemptSpec]:
     while isinstance(made := (yield Do(lambda: _make_folder(kit, task, ground))), Problem):
         yield Later(made)
     spot = made
-    ready = spot.folder / OWN_FOLDER / READY
-    if not ready.is_file():
+    own = own_folder(spot.folder)
+    if not _is_plain_file(own / READY):
         settings = kit.settings
         setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
         yield from _beside(kit, task, spot, setup)
-        ready.parent.mkdir(exist_ok=True)
-        ready.touch()
+        write_mark(own, READY)
     spec: AttemptSpec = yield Do(lambda: write_materials(kit, task, spot))
     yield from _beside(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
     return spec
@@ -132,11 +134,13 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
     if tip.problem is not None:
         return tip.problem
     worktree = take(ground, task.name, tip.tip)
+    if not worktree.fresh and read_record(ground, task.name) is None:  # what is there may be all there is of it
+        commit_attempt(ground, task.name, task.attempt - 1, message_of(kit, task))
     base = worktree.tip
     if not (worktree.fresh and worktree.tip == tip.tip):
         base = take_over(ground, task.name, task.loop.plan, kit.clock()).tip
     if kit.sentry is not None:
-        kit.sentry.begin()
+        kit.sentry.begin(task.loop.lease_id)
     kit.runs.note_circumstances(task.name, task.attempt, folder=str(worktree.folder), base_commit=base)
     return Spot(worktree.folder, base)
 
@@ -218,7 +222,9 @@ def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
 
 def _touched(kit: Kit, task: Task) -> str:
     """Say what an attempt has changed that all worktrees share; another that ran at the same time may have done it."""
-    changed = kit.sentry.changed() if kit.sentry is not None and kit.ground_of(task) is not None else []
+    changed = (
+        kit.sentry.changed(task.loop.lease_id) if kit.sentry is not None and kit.ground_of(task) is not None else []
+    )
     if not changed:
         return ""
     names = ", ".join(dict.fromkeys(each.name for each in changed[:5])) + (", …" if len(changed) > 5 else "")
@@ -256,10 +262,15 @@ def _keep_output(source: Path, target: Path) -> None:
     fresh.replace(target)
 
 
-def tail_of(run: Path) -> bytes:
+def _is_plain_file(path: Path) -> bool:
+    """Say whether an ordinary file is there, through no link."""
+    return path.is_file() and not path.is_symlink()
+
+
+def tail_of(run: Path, names: tuple[str, ...] = STREAMS) -> bytes:
     """Return the end of what a command said, its errors last."""
     parts = []
-    for name in STREAMS:
+    for name in names:
         with suppress(OSError), (run / name).open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - TAIL_BYTES))

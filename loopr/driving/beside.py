@@ -29,6 +29,7 @@ from loopr.driving.kit import Kit
 from loopr.errors import LooprError
 from loopr.world import feedback
 from loopr.world.artifacts import digest
+from loopr.world.environment import GIT_LOCAL
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.stamping import Stamp, ensure_stamp
 
@@ -58,7 +59,9 @@ class Beside:
                 loop = forest.loops[event.loop]
                 self._hook(_hook_of(event, loop), event, loop, now)
                 if auto and isinstance(event, _COMPLETES) and forest.tree.done(loop.plan):
-                    self._jobs.begin(Key("home", loop.plan, loop.attempt), self._bring_home(loop.plan, now), _nothing)
+                    self._jobs.begin(
+                        Key("home", f"home of {loop.plan}", loop.attempt), self._bring_home(loop.plan, now), _nothing
+                    )
                 if stamps and loop.on_disk:
                     note = loop.reason
                     self._due[loop.id] = Stamp(str(loop.status), loop.attempt, loop.iteration, now, note)
@@ -119,7 +122,7 @@ class Beside:
             "LOOPR_HOOK": name,
         }
         argv = ("sh", "-c", command) if isinstance(command, str) else tuple(command)
-        inherited = {key: value for key, value in self._kit.inherited.items() if not key.startswith("LOOPR")}
+        inherited = self._inherited()
         stdin = folder / EVENT_FILE
         return AttemptSpec(run, folder, argv, self._kit.place.root, inherited | own, stdin, wall_ms=HOOK_MS)
 
@@ -128,12 +131,17 @@ class Beside:
         folder = self._kit.runs.ensure("home", 0, f"{plan}.{now}")
         run = self._kit.runs.id_of("home", 0, f"{plan}.{now}")
         root = self._kit.place.root
-        argv = (sys.executable, "-m", "loopr", "land", "-C", str(root), "--yes", plan)
-        inherited = {key: value for key, value in self._kit.inherited.items() if not key.startswith("LOOPR")}
+        argv = (sys.executable, "-P", "-m", "loopr", "land", "-C", str(root), "--yes", plan)
+        inherited = self._inherited()
         outcome: Outcome = yield Run(run, AttemptSpec(run, folder, argv, root, inherited, Path(os.devnull)))
         said = feedback.bounded(tail_of(folder)).strip() or f"it ended with {outcome.reason} {outcome.code}"
         yield Tell(o.Noticed(f"landing of {plan}", "" if outcome.code == 0 else said))
         return None
+
+    def _inherited(self) -> dict[str, str]:
+        """Return what loopr was started with, but for what is about a loop or a repository."""
+        kept = self._kit.inherited.items()
+        return {key: value for key, value in kept if not key.startswith("LOOPR") and key not in GIT_LOCAL}
 
     def _stamp(self, due: list[tuple[Loop, Stamp]]) -> Act:
         """Stamp some artifacts."""

@@ -19,6 +19,7 @@ from loopr.driving.looking import Looking
 from loopr.driving.sentry import Sentry
 from loopr.driving.upkeep import Reloaded, Upkeep
 from loopr.engine import Engine, Journalled, Mind
+from loopr.errors import SettingsError
 from loopr.grounds import Settled, ground_of
 from loopr.hands import FileHands
 from loopr.world.bell import Bell
@@ -28,6 +29,7 @@ from loopr.world.prompts import Prompts
 from loopr.world.runs import Runs
 
 LOG = "engine.log"
+_FIXED = ("artifacts.dir", "worktrees.dir", "git.branch_prefix")
 
 
 class Surroundings(Settled, Protocol):
@@ -99,8 +101,13 @@ def _kit(around: Surroundings, clock: Callable[[], int]) -> Kit:
 def _reloaded(around: Surroundings, kit: Kit, engine: Engine) -> Reloaded:
     """Load the settings again, for everything that uses them."""
     around.forget_settings()
-    policy = around.seen_policy()
-    kit.settings = around.settings
+    policy, fresh = around.seen_policy(), around.settings
+    for key in _FIXED:
+        if fresh.value(key) != kit.settings.value(key):
+            raise SettingsError(f"{key} cannot change while an engine runs", where=key, hint="stop it, then run again")
+    kit.settings = fresh
+    if kit.ground is not None:
+        kit.ground = ground_of(around)
     kit.hands = around.hands()
     engine.hands = kit.hands
     engine.mind.heed_policy(policy)

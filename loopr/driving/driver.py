@@ -69,6 +69,7 @@ class Driver:
         self._wish = self._heeded = Wish.GO_ON
         self._wisher = ""
         self._unheard: list[o.Observation] = []
+        self._recalls = 0
         self._told: dict[str, str] = {}
         self._trouble = ""
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -114,23 +115,29 @@ class Driver:
 
     def _is_over(self, until: Callable[[Forest, int], bool]) -> bool:
         """Say whether there is nothing left to do."""
-        if self._jobs or self._unheard:
+        if self._unheard:
             return False
         if self.forest.shared.engine.draining:
-            return self._left_nothing()
+            return self._jobs.only_waits and self._left_nothing()
+        if self._jobs:
+            return False
         now = self.engine.mind.now()
         return until(self.forest, now) and not self._beside.settled(self.forest, now)
 
     def _left_nothing(self) -> bool:
-        """Say whether no attempt of ours lives: a pull worker's goes on without us."""
-        loops = (self.forest.loops[each] for each in self.forest.occupancy.loops)
-        return all((each.lease or each.ending) and (each.lease or each.ending).expires_at for each in loops)  # type: ignore[union-attr] # both are asked for
+        """Say whether no attempt of ours lives: a pull worker goes on without us, and a landing may wait for people."""
+        waiting = self._jobs.waiting
+        loops = (self.forest.loops[each] for each in self.forest.occupancy.loops if each not in waiting)
+        owners = [each.lease or each.ending for each in loops]
+        return all(owner is not None and owner.expires_at for owner in owners)
 
     # -- the beginning
 
     def _begin(self, show: Show) -> None:
         """Take over from whoever was here before."""
         self._step("begin")
+        specs = f"{self.forest.policy.artifacts_dir}/"  # what else was in the way of an earlier engine is asked anew
+        self._told = {at: text for at, text in self.forest.shared.problems.items() if not at.startswith(specs)}
         events = self.engine.mind.heed_clock()
         events += self.engine.learn([o.EngineBegan(os.getpid(), os.uname().nodename)])
         self._looking.start()
@@ -215,12 +222,21 @@ class Driver:
 
     def _heed_wish(self) -> list[Event]:
         """Do as a person asks."""
-        if self._wish is self._heeded:
+        wish = self._wish
+        if wish is self._heeded:
             return []
-        events = self.engine.learn([o.EngineDrains(self._wisher)])
-        if self._wish is Wish.STOP_NOW:
-            events += self.engine.mind.decide(lambda forest, now: stop_all(forest, self._wisher))
-        self._heeded = self._wish
+        try:
+            events = self.engine.learn([o.EngineDrains(self._wisher)])
+            if wish is Wish.STOP_NOW:
+                events += self.engine.mind.decide(lambda forest, now: stop_all(forest, self._wisher))
+        except WorldError as error:
+            if (
+                wish is Wish.STOP_NOW
+            ):  # what cannot be written down is not done: the commands are left to the next engine
+                raise
+            self._trouble = str(error)
+            return []
+        self._heeded = wish
         return events
 
     def _act(self, events: Iterable[Event]) -> None:
@@ -233,10 +249,16 @@ class Driver:
                 self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
             if loop.status in _OVER or loop.generation > 1:
                 self._effects.tidy(loop)
+            if loop.status in _LOOKED_AT:
+                self._looking.forget(loop_id)
         if self.forest.tree.by_status[Status.LANDING]:
             for landing in list(landings(self.forest)):
                 self._effects.begin(self.forest, self.engine.mind.find_entry, landing)
         self._effects.declare(self.forest, self.engine.mind.find_entry)
+        if self._recalls != self.engine.mind.recalls and not self._unheard and not self._jobs.has_news:
+            self._recalls = self.engine.mind.recalls  # what changed meanwhile was never told as events
+            for effect in list(owed(self.forest)):
+                self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
 
     def _say(self, show: Show, events: list[Event]) -> None:
         """Let whoever watches see what has happened."""
@@ -244,3 +266,4 @@ class Driver:
 
 
 _OVER = frozenset({Status.COMPLETE, Status.INVALIDATED})
+_LOOKED_AT = frozenset({Status.COMPLETE, Status.PENDING, Status.PARKED, Status.FAILED})  # a file may count by now

@@ -7,6 +7,7 @@ Must never know how one is done.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from loopr.core import observations as o
@@ -16,7 +17,7 @@ from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.naming import generation_name
-from loopr.driving.acts import Act, Do, Tell
+from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell
 from loopr.driving.attempting import attempt
 from loopr.driving.ending import give_back, known_names, pack, stop
 from loopr.driving.jobs import Jobs, Key
@@ -24,7 +25,7 @@ from loopr.driving.judging import Fits, judge
 from loopr.driving.kit import Kit, Task
 from loopr.driving.landing import bring_home
 from loopr.driving.outcomes import trouble_before
-from loopr.errors import PlanError, Problem, SettingsError
+from loopr.errors import PlanError, Problem, SettingsError, WorldError
 from loopr.hands import FileHands
 from loopr.world.processes import Outcome
 from loopr.world.repo.leftovers import remove_stale_locks
@@ -42,6 +43,8 @@ class Effects:
         self.kit, self.jobs, self._writing = kit, jobs, writing
         self._known: set[str] = set()
         self._refused: dict[str, Terms] = {}
+        self._tried: dict[str, Terms] = {}
+        self._given: set[str] = set()
 
     # -- after a restart
 
@@ -100,7 +103,7 @@ class Effects:
     def _judges_left(self, loop: Loop) -> list[str]:
         """List the judges of an attempt that an earlier engine has asked, and that nobody has heard out yet."""
         own = self.kit.runs.id_of(loop.name, loop.attempt)
-        left = [run for run in self._known if run.startswith((f"{own}/check.", f"{own}/review."))]
+        left = [run for run in self._known if run.startswith((f"{own}/check", f"{own}/review"))]
         self._known.difference_update(left)
         return left
 
@@ -109,15 +112,13 @@ class Effects:
         if self.jobs.stop(loop.id, number, loop.reason):
             return
         name = self._name_of(loop, number)
-        live = [run for run in self.kit.runs.steps(name, number) if run in self._known]
-        for run in live:
-            self.jobs.attempts.kill(run, loop.reason)
+        live = self._end_all(name, number, loop.reason)
         key = Key("stop", loop.id, number)
         task = self._task(forest, entries, loop._replace(attempt=number))
         if isinstance(task, Task):
             self.jobs.begin(key, stop(self.kit, task, name, live), lambda error: o.StopSeen(loop.id, number))
         else:
-            self.jobs.begin(key, _tell(o.StopSeen(loop.id, number)), lambda error: None)
+            self.jobs.begin(key, _tell(o.StopSeen(loop.id, number), live), lambda error: None)
 
     def _begin(self, kind: str, loop: Loop, forest: Forest, entries: Entries, act: Callable[[Task], Act]) -> None:
         """Begin one act about the present attempt of a loop."""
@@ -129,7 +130,17 @@ class Effects:
         def broken(error: Exception) -> o.Observation:
             return _ended(kind, loop, error)
 
-        self.jobs.begin(key, act(task) if isinstance(task, Task) else _tell(broken(task)), broken)
+        if isinstance(task, Task):
+            self.jobs.begin(key, act(task), broken)
+        else:
+            self.jobs.begin(key, _tell(broken(task), self._end_all(loop.name, loop.attempt, str(task))), broken)
+
+    def _end_all(self, name: str, attempt: int, reason: str) -> list[str]:
+        """End what lives of an attempt that nobody can take up, and list it."""
+        live = [run for run in self.kit.runs.steps(name, attempt) if run in self._known]
+        for run in live:
+            self.jobs.attempts.kill(run, reason)
+        return live
 
     def _task(self, forest: Forest, entries: Entries, loop: Loop) -> Task | SettingsError:
         """Take down what an act must know, or say why there can be none."""
@@ -149,22 +160,32 @@ class Effects:
         key = Key("declare", "", 0)
         if not forest.settling or key in self.jobs:
             return
-        due = [each for each in forest.settled_now() if self._refused.get(each) != forest.loops[each].terms]
+        due = [each for each in forest.settled_now() if self._may_write(forest, forest.loops[each])]
         work = [(forest.loops[each], entry) for each in due[:DECLARED_AT_ONCE] if (entry := entries(each))]
         if work:
             self.jobs.begin(key, self._declare(work), lambda error: None)
+
+    def _may_write(self, forest: Forest, loop: Loop) -> bool:
+        """Say whether a declared artifact may be written: not where that was refused, until something changes."""
+        place = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+        if place in forest.shared.problems:
+            return self._tried.get(loop.id) != loop.terms
+        return self._refused.get(loop.id) != loop.terms
 
     def _declare(self, work: Iterable[tuple[Loop, Entry]]) -> Act:
         """Write some artifacts, and remember which of them were refused until their entry is another one."""
         hands, work = self.kit.hands, list(work)
         names = {loop.id for loop, _ in work}
+        self._tried |= {loop.id: loop.terms for loop, _ in work}
         self._writing |= names
         try:
-            seen: list[o.Observation] = yield Do(lambda: [_written(hands, loop, entry) for loop, entry in work])
+            while isinstance(seen := (yield Do(lambda: _all_written(hands, work))), Problem):
+                yield Later(seen)
         finally:
             self._writing -= names
         for (loop, _), each in zip(work, seen, strict=True):
-            self._refused[loop.id] = loop.terms
+            if isinstance(each, o.FileRefused):
+                self._refused[loop.id] = loop.terms
             yield Tell(each)
         return None
 
@@ -174,8 +195,11 @@ class Effects:
         """Give back the folders of generations that are over."""
         if loop.ending is not None:
             return
-        if loop.generation > 1 and loop.status is Status.PENDING:
-            self._give_back(generation_name(loop.id, loop.generation - 1))
+        for generation in range(1, loop.generation):
+            name = generation_name(loop.id, generation)
+            if name not in self._given:
+                self._given.add(name)
+                self._give_back(name)
         if loop.status not in _WORKING:
             self._give_back(loop.name)
 
@@ -185,7 +209,7 @@ class Effects:
         names = known_names(self.kit.ground) if self.kit.ground is not None else set()
         if self.kit.worktrees.is_dir():
             names |= {each.name for each in self.kit.worktrees.iterdir() if each.is_dir()}
-        ours = {loop.name for loop in forest.loops.values()}
+        ours = {generation_name(each.id, n) for each in forest.loops.values() for n in range(1, each.generation + 1)}
         for name in sorted((names & ours) - wanted):
             self._give_back(name)
         if self.kit.ground is not None:
@@ -205,9 +229,11 @@ def _fits(forest: Forest, loop: Loop) -> Fits:
     return fits
 
 
-def _tell(seen: o.Observation) -> Act:
-    """Make an act of which only the end is known."""
-    yield from ()
+def _tell(seen: o.Observation, live: Iterable[str] = ()) -> Act:
+    """Make an act of which only the end is known, once nothing of what lives is left."""
+    for run in live:
+        with suppress(StopAsked):
+            yield Run(run)
     return seen
 
 
@@ -220,6 +246,14 @@ def _ended(kind: str, loop: Loop, error: Exception) -> o.Observation:
         case "land":
             return o.LandingFailed(loop.id, loop.attempt, trouble)
     return o.AttemptEnded(loop.id, loop.attempt, trouble)
+
+
+def _all_written(hands: FileHands, work: Iterable[tuple[Loop, Entry]]) -> list[o.Observation] | Problem:
+    """Write some declared artifacts, or say what keeps the disk from taking them; twice is once."""
+    try:
+        return [_written(hands, loop, entry) for loop, entry in work]
+    except (WorldError, OSError) as error:
+        return Problem(f"declared artifacts wait: {error}", "artifacts", getattr(error, "hint", ""))
 
 
 def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation:

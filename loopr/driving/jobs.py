@@ -80,6 +80,16 @@ class Jobs:
         """List the keys of a kind that are under way."""
         return [key for key in self._jobs if key.kind == kind]
 
+    @property
+    def waiting(self) -> set[str]:
+        """The loops whose act waits for something that only somebody else can change."""
+        return {job.key.loop for job in self._jobs.values() if job.problem is not None}
+
+    @property
+    def only_waits(self) -> bool:
+        """True when every act waits for something that only somebody else can change."""
+        return all(job.problem is not None for job in self._jobs.values())
+
     def problems(self) -> Mapping[str, Problem]:
         """Say what acts wait for that only somebody else can change, by the place that it concerns."""
         found = [(job.key, job.problem) for job in self._jobs.values() if job.problem is not None]
@@ -167,7 +177,6 @@ class Jobs:
 
     def _resume(self, job: _Job, value: Any, error: BaseException | None = None) -> None:
         """Let an act go on until it waits for something or is over."""
-        job.problem = None
         self._step(f"{job.key.kind} goes on")
         try:
             while True:
@@ -204,17 +213,21 @@ class Jobs:
 
     def _wait(self, job: _Job, asked: Do | Run | Later) -> None:
         """Let an act wait for what it asks for."""
+        if isinstance(asked, Run):
+            job.problem = None
         match asked:
-            case Do(work):
+            case Do(
+                work
+            ):  # it may be what has failed before, asked again: the problem stands until something else comes
                 job.future = self._pool.submit(work)
                 job.future.add_done_callback(lambda _: self._finish(job))
             case Later(problem):
                 job.problem, job.due = problem, self._clock() + RETRY_MS
             case Run(run, spec, began):
-                job.run, job.began = run, began
-                self._runs[run] = job
                 if spec is not None:
                     self.attempts.submit(spec)
+                job.run, job.began = run, began
+                self._runs[run] = job
                 if run in self._begun:
                     self._tell_began(job)
                 if job.stop:

@@ -6,7 +6,9 @@ never land anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from loopr.core import observations as o
@@ -21,6 +23,7 @@ from loopr.driving.outcomes import Said, listed, refusal, trouble_before, troubl
 from loopr.errors import LooprError, PlanError, Problem
 from loopr.world import feedback
 from loopr.world.artifacts import digest, parse_artifact
+from loopr.world.launcher.words import STREAMS
 from loopr.world.place import SETTINGS_FILE
 from loopr.world.processes import Outcome
 from loopr.world.repo.commits import commit_attempt
@@ -35,6 +38,7 @@ from loopr.world.runs import OUTPUT, Refusal
 Fits = Callable[[Artifact, str], list[Problem]]
 """Says what keeps an outline from counting in the tree as it is now."""
 
+_BETWEEN = re.compile(r"[\s;&|()<>\"'`]+")
 Outcomes = Mapping[str, Outcome]
 PULLED = "engine"
 
@@ -59,7 +63,7 @@ def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
             yield Do(lambda: end_judging(ground, task.name))
         return o.StopSeen(loop.id, task.attempt)
     except (LooprError, OSError) as error:
-        trouble = trouble_before(error)
+        trouble = replace(trouble_before(error), launch=False)
     return o.Judged(loop.id, task.attempt, trouble)
 
 
@@ -123,8 +127,9 @@ def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
 
 def _words(command: Command | None) -> list[str]:
     """Return the words of a command that may be files of the repository."""
-    parts = command.split() if isinstance(command, str) else list(command or ())
-    bare = [part.strip("\"';()&|").removeprefix("./") for part in parts]
+    texts = [command] if isinstance(command, str) else list(command or ())
+    parts = [part for text in texts for part in _BETWEEN.split(text)]
+    bare = [part.removeprefix("$LOOPR_WORKTREE/").removeprefix("./") for part in parts]
     return [part for part in bare if part and not part.startswith(("-", "/", "$", "{", ":")) and ".." not in part]
 
 
@@ -152,9 +157,7 @@ def ask_judges(
     kit: Kit, task: Task, candidate: Candidate | None, known: Outcomes
 ) -> Generator[Asked, Any, Trouble | None]:
     """Let each judge see the tree that would land, and return the first no; what one has said already is `known`."""
-    for kind, command in (("check", task.check), ("review", task.type.review)):
-        if command is None:
-            continue
+    for kind, command in _judges(task):
         key = _key(kit, task, candidate, kind, command)
         if kit.is_yes(key):
             continue
@@ -166,14 +169,20 @@ def ask_judges(
     return None
 
 
+def _judges(task: Task) -> Iterator[tuple[str, Command]]:
+    """Name the commands that judge, in their order: the check, then each pass of the review."""
+    if task.check is not None:
+        yield "check", task.check
+    for number in range(task.type.review_passes if task.type.review is not None else 0):
+        yield f"review{number + 1}" if number else "review", task.type.review or ""
+
+
 def _key(kit: Kit, task: Task, candidate: Candidate | None, kind: str, command: Command) -> str:
     """Return under what a verdict is remembered: the tree, or the attempt where there is none, and who judges what."""
     tree = candidate.tree if candidate is not None else f"{task.name}#{task.attempt}"
-    said = ""
-    if kind == "review":
-        path = kit.runs.folder(task.name, task.attempt) / OUTPUT
-        said = digest(path.read_bytes()) if path.is_file() else ""
-    return verdict_key(tree, "\0".join([kind, repr(command), said]))
+    path = kit.runs.folder(task.name, task.attempt) / OUTPUT
+    said = digest(path.read_bytes()) if path.is_file() else ""
+    return verdict_key(tree, "\0".join([kind, repr(command), task.name, said]))
 
 
 class _Question(NamedTuple):
@@ -199,6 +208,8 @@ def _ask(kit: Kit, task: Task, candidate: Candidate | None, asked: _Question) ->
     kit.free_ports(task.loop.lease_id)
     said = Said(tail_of(spec.folder), folder)
     trouble = _verdict(kind, outcome, said, task)
+    if trouble is None and kind.startswith("review"):
+        trouble = _review(Said(tail_of(spec.folder, STREAMS[:1]), folder))
     if trouble is not None and trouble.failure is Failure.REFUSED:
         kit.runs.note_refusal(
             task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, _told(kind, said, candidate))
@@ -217,11 +228,12 @@ def _verdict(kind: str, outcome: Outcome, said: Said, task: Task) -> Trouble | N
         return Trouble(
             trouble.failure, f"the {kind} said no: {trouble.reason}" if outcome.code else trouble.reason, mark
         )
-    return _review(said, mark) if kind == "review" else None
+    return None
 
 
-def _review(said: Said, mark: str) -> Trouble | None:
-    """Read the last line of a review: only a clear yes is one."""
+def _review(said: Said) -> Trouble | None:
+    """Read the last line that a review wrote to its standard output: only a clear yes is one."""
+    mark = feedback.signature(0, said.tail, said.worktree)
     last = feedback.bounded(said.tail).rstrip().rpartition("\n")[2].strip()
     if last.startswith("APPROVED:"):
         return None

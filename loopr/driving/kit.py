@@ -94,6 +94,7 @@ class Kit:
     inherited: Mapping[str, str]
     clock: Callable[[], int]
     beginning: Lock = field(default_factory=Lock)
+    counting: Lock = field(default_factory=Lock)
     _ports: dict[str, int] = field(default_factory=dict)
     _named: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
 
@@ -113,7 +114,8 @@ class Kit:
 
     def ports(self, run: str) -> int:
         """Return the first port of the block that belongs to a run, until `free_ports`."""
-        slot = self._ports.setdefault(run, free_slot(set(self._ports.values())))
+        with self.counting:
+            slot = self._ports.setdefault(run, free_slot(set(self._ports.values())))
         return port_base(slot, self.place.root)
 
     def free_ports(self, run: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +53,7 @@ def bring_home(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Ac
             return o.LandingFailed(loop.id, task.attempt, trouble)
         published = yield from _until_published(kit, task, artifact, commit)
     except (LooprError, OSError) as error:
-        return o.LandingFailed(loop.id, task.attempt, trouble_before(error))
+        return o.LandingFailed(loop.id, task.attempt, replace(trouble_before(error), launch=False))
     return o.LandingDone(loop.id, task.attempt, commit, published.digest, published.artifact)
 
 

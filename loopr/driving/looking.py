@@ -119,7 +119,8 @@ class Looking:
             return
         if self._settling.see(path, shape[0], shape[1], now, whole=whole):
             self._known[loop.id] = shape
-            seen = hands.look(loop.id, loop.type, loop.artifact)
+            doubted = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md" in forest.shared.problems
+            seen = hands.look(loop.id, loop.type, "" if doubted else loop.artifact)
             if seen is not None:
                 yield seen
 

@@ -39,7 +39,8 @@ def write_materials(kit: Kit, task: Task, spot: Spot) -> AttemptSpec:
     """Write all that an attempt's command is given, and say how it is to be run."""
     run = kit.runs.ensure(task.name, task.attempt)
     setting = setting_of(kit, task, spot)
-    own = _own_folder(spot.folder)
+    own = own_folder(spot.folder)
+    _clear(own)
     iteration = _iteration(kit, task, setting)
     prompts.write_input(own, iteration.parent_artifact)
     prompts.write_context(own, prompts.render_context(iteration))
@@ -118,8 +119,8 @@ def setting_of(kit: Kit, task: Task, spot: Spot) -> Setting:
     )
 
 
-def _own_folder(folder: Path) -> Path:
-    """Make loopr's folder in a loop's one, without what the last attempt handed over; whatever stands there goes."""
+def own_folder(folder: Path) -> Path:
+    """Make loopr's folder in a loop's one; whatever else stands there goes."""
     own = folder / OWN_FOLDER
     try:
         if not stat.S_ISDIR(own.lstat().st_mode):
@@ -128,13 +129,17 @@ def _own_folder(folder: Path) -> Path:
         own.mkdir(parents=True, exist_ok=True)
         return own
     own.mkdir(exist_ok=True)
+    return own
+
+
+def _clear(own: Path) -> None:
+    """Take away what the last attempt handed over."""
     for name in (OUTPUT, RESULT):
         path = own / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    return own
 
 
 def _iteration(kit: Kit, task: Task, setting: Setting) -> prompts.Iteration:

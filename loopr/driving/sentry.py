@@ -28,16 +28,19 @@ class Sentry:
         self._alone = Lock()
         self._marks: tuple[_Mark, ...] = ()
         self._sight: Sight | None = None
+        self._live: set[str] = set()
 
-    def begin(self) -> None:
-        """Look for the first time; what is there already is nobody's doing."""
+    def begin(self, run: str) -> None:
+        """Look before an attempt; what changed while none was at work is no attempt's doing."""
         with self._alone:
-            if self._sight is None:
+            if not self._live:
                 self._marks, self._sight = tuple(self._marked()), look(self._ground)
+            self._live.add(run)
 
-    def changed(self) -> list[Change]:
-        """Say what is not as it was at the last look, but for what the user's own checkout explains."""
+    def changed(self, run: str) -> list[Change]:
+        """Say at an attempt's end what is not as it was, but for what the user's own checkout explains."""
         with self._alone:
+            self._live.discard(run)
             marks = tuple(self._marked())
             if self._sight is None or marks == self._marks:
                 return []

@@ -43,6 +43,7 @@ class Upkeep:
         self._next = now + EVERY_MS
         yield from self._settings()
         yield from self._machine(forest, now)
+        yield from _spending(forest)
 
     def _settings(self) -> Iterator[o.Observation]:
         """Load the settings again if what they are made from has changed; wrong ones change nothing, and are told."""
@@ -77,6 +78,15 @@ class Upkeep:
         if policy.max_load is not None and os.getloadavg()[0] > policy.max_load:
             return f"{_LOAD}: above {float(policy.max_load):g} (scheduler.max_load)"
         return ""
+
+
+def _spending(forest: Forest) -> Iterator[o.Observation]:
+    """Have the loops looked at that run on a budget of their own: their time goes by without a word from anybody."""
+    for loop_id in forest.occupancy.loops:
+        loop = forest.loops[loop_id]
+        own, typed = loop.budget, forest.policy.type_of(loop.type).budget
+        if loop.lease is not None and loop.parent is not None and not (own.unlimited and typed.unlimited):
+            yield o.AttemptUsed(loop.id, loop.lease.attempt, loop.live)
 
 
 _DISK, _LOAD = "the disk is nearly full", "the machine is busy"

@@ -43,6 +43,7 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
     gc.enable()  # verbs that only show switch it off
 
     def show(forest: Forest, events: list[Event], now: int) -> None:
+        progress.warn(driver.trouble)
         if events:
             progress.show(forest, events, now, driver.tail)
         else:
@@ -110,7 +111,7 @@ def detach(workspace: Workspace, arguments: Sequence[str]) -> int:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as out:
         engine = subprocess.Popen(
-            [sys.executable, "-m", "loopr", "run", "-C", str(workspace.place.root), *arguments],
+            [sys.executable, "-P", "-m", "loopr", "run", "-C", str(workspace.place.root), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

@@ -50,6 +50,7 @@ class Progress:
         self._drawn_at: int | None = None
         self._tails: dict[str, tuple[int, str]] = {}
         self._closed = False
+        self._warned = ""
 
     def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail) -> None:
         """Show what was decided, after the forest has taken it."""
@@ -59,6 +60,13 @@ class Progress:
             self._screen.print(list(tell(forest, events, now, self._plans)))
         elif self._drawn_at is None or abs(now - self._drawn_at) >= FRAME_MS:
             self._draw(forest, now, tail)
+
+    def warn(self, trouble: str) -> None:
+        """Say once what keeps the engine from going on, until it is something else."""
+        if trouble and trouble != self._warned and not self._closed:
+            self._screen.erase()
+            self._screen.print([f"cannot go on: {trouble}"])
+        self._warned = trouble
 
     def tick(self, forest: Forest, now: int, tail: Tail) -> None:
         """Bring the picture up to date while nothing happens; a pipe is told nothing."""

@@ -130,7 +130,7 @@ def _holder_of(descriptor: int, path: Path) -> Holder | None:
         if found and (_may_live(found) or time.monotonic() >= deadline):
             return found
         if time.monotonic() >= deadline:
-            return Holder(kind="turn", pid=0, host="", boot_id="", start_time=0, since=0)
+            return Holder(kind="engine", pid=0, host="", boot_id="", start_time=0, since=0)
         time.sleep(TICK_SECS)
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     return None

@@ -122,7 +122,7 @@ class Prompts:
             built_in = FileSystemLoader(BUILT_IN)
             own = [FileSystemLoader(self._overrides)] if self._overrides else []
             loader = ChoiceLoader([*own, built_in, PrefixLoader({_BUILT_IN_PREFIX: built_in})])
-            self._loaded = SandboxedEnvironment(
+            loaded = SandboxedEnvironment(
                 loader=loader,
                 undefined=StrictUndefined,
                 autoescape=False,
@@ -130,7 +130,8 @@ class Prompts:
                 lstrip_blocks=True,
                 keep_trailing_newline=True,
             )
-            self._loaded.filters["fenced"] = fenced
+            loaded.filters["fenced"] = fenced
+            self._loaded = loaded
         changed = _changed_ns(self._overrides)
         if changed != self._overrides_at and self._loaded.cache is not None:  # a template may have come or gone
             self._loaded.cache.clear()
@@ -217,6 +218,11 @@ def write_context(folder: Path, text: str) -> Path:
 def write_input(folder: Path, text: str) -> Path:
     """Write what the loop above has handed over into an attempt's folder."""
     return _write(folder, INPUT, text)
+
+
+def write_mark(folder: Path, name: str) -> Path:
+    """Write an empty file into an attempt's folder, which only tells that something was done."""
+    return _write(folder, name, "")
 
 
 def _write(folder: Path, name: str, text: str) -> Path:

@@ -58,6 +58,23 @@ def test_only_a_time_may_differ(tmp_path: Path) -> None:
     assert rewritten(wrong, tmp_path / "false") == PAGE
 
 
+def test_pids_commits_and_seconds_do_not_count() -> None:
+    """What no two runs have in common makes no difference; a status, a number of tries and an exit code do."""
+    one = ["02:00:00 engine  started, pid 17 on here", "  a landed  2 tries  0 s", "main is at 0a1b2c3d4e5f (1 file)"]
+    two = [
+        "13:01:59 engine  started, pid 99123 on there",
+        "  a landed  2 tries  3 s",
+        "main is at ffffffffff00 (1 file)",
+    ]
+    assert normal(one) == normal(two)
+    for line in (
+        "02:00:00 engine  ended, pid 17 on here",
+        "  a landed  3 tries  0 s",
+        "main is at 0a1b2c3d4e5f (2 files)",
+    ):
+        assert normal([line])[0] not in normal(one)
+
+
 def test_a_failure_is_shown_or_it_is_one(tmp_path: Path) -> None:
     """A command that fails breaks the page unless the page goes on to show its exit code."""
     with pytest.raises(AssertionError, match="exits with 1"):

@@ -49,7 +49,7 @@ def start_verb(
     if no_run or detach:
         code = _beside_or_turn(frame, found, ask)
         if detach and code == 0:
-            pid = detach_engine(workspace, frame.sets)
+            pid = detach_engine(workspace, [word for each in frame.sets for word in ("--set", each)])
             frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
         return code
     return _drive(frame, found, ask)
@@ -74,6 +74,8 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
         done = [enqueue(engine, workspace, plan, ask) for plan in found]
     _tell(frame, done)
     forest, now, _ = follow(workspace, ids, progress, lambda forest, now: is_settled(forest, now, ids), None)
+    if workspace.engine() is None and not is_settled(forest, now, ids):
+        return _drive(frame, found, ask)  # that engine was about to end when it was told
     progress.close(forest, now)
     if frame.as_json:
         loops = [loop for each in ids for loop in forest.tree.walk(each)]

@@ -20,6 +20,7 @@ from loopr.world.repo.words import Change
 
 _OTHERS = (HEADS, "refs/tags/", "refs/notes/", "refs/replace/", "refs/stash")
 _LOG_LINES = 200
+_DERIVED = "info/refs"  # git writes it anew whenever it packs; nothing is decided by it
 _SWITCHED = re.compile(r"\tcheckout: moving from (\S+) to ")
 
 What = Literal["config", "hooks", "info", "stash", "replace", "ref"]
@@ -38,8 +39,9 @@ def look(ground: Ground) -> Sight:
     files["config.worktree"] = _settings(ground, ground.common / "config.worktree")
     for folder in ("hooks", "info"):
         for path in sorted((ground.common / folder).rglob("*")):
-            if path.is_file() and not path.name.endswith(".sample"):
-                files[path.relative_to(ground.common).as_posix()] = _digest(path)
+            name = path.relative_to(ground.common).as_posix()
+            if path.is_file() and not name.endswith(".sample") and name != _DERIVED:
+                files[name] = _digest(path)
     refs = refs_below(ground.door, *(each.rstrip("/") for each in _OTHERS))
     return Sight(files, {ref: commit for ref, commit in refs.items() if not ref.startswith(HEADS + ground.prefix)})
 
