@@ -249,9 +249,10 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
     problems = outline_problems(scene, loop, seen.artifact, place) if seen.artifact is not None else []
     if problems:
         yield from _problem(scene, place, "\n".join(map(str, problems)))
-    elif seen.artifact is not None:
+    else:
         yield from _clear_problem(scene, place)
-        yield from declare_children(scene, loop.id, seen.artifact)
+        if seen.artifact is not None:
+            yield from declare_children(scene, loop.id, seen.artifact)
     yield from after_landing(scene, loop)
 
 

@@ -1,7 +1,8 @@
 """How much stands around a command: 1,111 x `touch` as attempts, beside a bare posix_spawn and GNU make, in one run.
 
 An attempt is all of it: a folder, a supervisor with its clocks, pipes and logs, `run.json`, `outcome.json`, and the
-engine reading that back. Run it as `python tests/bench/bench_attempts.py [FOLDER]`; best on a tmpfs.
+engine hearing of that. Its folder and its variables are made while others run, as an engine does that knows what comes
+next. Run it as `python tests/bench/bench_attempts.py [FOLDER]`; best on a tmpfs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -57,25 +59,28 @@ def attempted(folder: Path, width: int) -> None:
     state.mkdir()
     attempts = Attempts.open(state, linger_secs=0)
     ahead = specs(folder)
-    done = 0
-    for spec in islice(ahead, width):
-        attempts.submit(spec)
+    ready = deque(islice(ahead, width))
+    running = done = 0
     while done < COUNT:
+        while ready and running < width:
+            attempts.submit(ready.popleft())
+            running += 1
+        ready.extend(islice(ahead, width - len(ready)))
         for event in attempts.poll(60):
             if isinstance(event, Ended):
                 assert event.outcome.code == 0, event
                 done += 1
-                for spec in islice(ahead, 1):
-                    attempts.submit(spec)
+                running -= 1
     attempts.close()
 
 
 def specs(folder: Path) -> Iterator[AttemptSpec]:
     """Make the attempts, each with the folder and the variables that a real one has."""
     base = dict(os.environ)
+    (folder / "runs").mkdir()
     for number in range(COUNT):
-        run = folder / "runs" / str(number) / "1"
-        run.mkdir(parents=True)
+        run = folder / "runs" / f"{number}.1"
+        run.mkdir()
         marks = {f"LOOPR_VARIABLE_{index}": f"value {index} of {number}" for index in range(20)}
         env = {**base, **marks, "LOOPR_WORKSPACE": str(folder), "LOOPR_LEASE": f"bench/{number}#1"}
         yield AttemptSpec(

@@ -110,7 +110,7 @@ class Arena:
 @pytest.mark.parametrize(
     ("count", "most", "seed"),
     [
-        (120, 40, 1),
+        (300, 100, 1),
         pytest.param(1500, 600, 2, marks=pytest.mark.soak),
         pytest.param(1500, 600, 3, marks=pytest.mark.soak),
     ],
@@ -133,7 +133,8 @@ def test_whoever_is_killed_every_attempt_ends_once(tmp_path: Path, count: int, m
             assert log.read_text() == f"said {number}\n"
         elif outcome["reason"] == "signalled":
             assert outcome["signal"] == signal.SIGKILL
-            assert json.loads((tmp_path / "runs" / number / "run.json").read_text())["pid"] in arena.killed
+            pid = json.loads((tmp_path / "runs" / number / "run.json").read_text())["pid"]
+            assert pid in arena.killed or not pid  # one that was killed at once
         elif outcome["reason"] == "not_started":
             assert did == ""
             assert not (tmp_path / "runs" / number / "run.json").exists()

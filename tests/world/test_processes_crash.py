@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from loopr.world.launcher import proc, traces, words
-from loopr.world.processes import Attempts, link
+from loopr.world.processes import Attempts, attempts, link
 from loopr.world.processes.link import Link
-from tests.world.attempting import QUICK_MS, Yard, alive, murder, wait_gone
+from tests.world.attempting import PATIENCE_SECS, QUICK_MS, Yard, alive, murder, wait_gone
 
 QUIET = "sleep 1000 >/dev/null 2>&1 </dev/null"
 FOR_EVER = "while :; do sleep 1000; done"
@@ -104,11 +105,11 @@ def test_a_command_that_ends_together_with_its_supervisor_has_its_code(yard: Yar
 
 def test_a_command_that_never_lets_its_supervisor_speak_ends_all_the_same(yard: Yard) -> None:
     """One that kills its supervisor before anything else ends with its code, or as lost, and runs once."""
-    for number in range(50):
+    for number in range(30):
         yard.start(f"x{number}", f"kill -9 $PPID; echo ran >> x{number}.ran; exit 5")
-    yard.wait(lambda: len(yard.ended) == 50)
+    yard.wait(lambda: len(yard.ended) == 30)
     assert {(outcome.reason, outcome.code) for outcome in yard.ended.values()} <= {("exited", 5), ("lost", None)}
-    assert {(yard.tree / f"x{number}.ran").read_text() for number in range(50)} == {"ran\n"}
+    assert {(yard.tree / f"x{number}.ran").read_text() for number in range(30)} == {"ran\n"}
 
 
 def test_clocks_go_on_under_another_supervisor(yard: Yard) -> None:
@@ -293,6 +294,68 @@ def test_a_launcher_that_does_not_answer_is_replaced(yard: Yard, monkeypatch: py
     wait_gone(stuck)
 
 
+def test_a_launcher_that_does_not_listen_holds_up_nobody(yard: Yard) -> None:
+    """What a launcher does not take now is kept for it, and the next order does not wait."""
+    yard.sh("exit 0")
+    os.kill(yard.launcher(), signal.SIGSTOP)
+    many, env = 200, {"PATH": os.environ["PATH"], "LARGE": "x" * 10_000}
+    for number in range(many):
+        yard.start(f"y{number}", f"exit {number % 100}", env=env)
+    os.kill(yard.launcher(), signal.SIGCONT)
+    yard.wait(lambda: len(yard.ended) == many + 1)
+    assert all(yard.ended[f"y{number}"].code == number % 100 for number in range(many))
+
+
+class NoLauncher:
+    """An order that was given to a launcher that died of it, where no other can be started."""
+
+    def __init__(self, yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have nothing listen, and nothing be able to."""
+        monkeypatch.setattr(attempts, "RETRY_SECS", QUICK_MS / 3000)
+        self.yard = yard
+        yard.connect()
+        yard.sh("exit 0")
+        launcher = yard.launcher()
+        os.kill(launcher, signal.SIGSTOP)
+        yard.start("y", "echo ran >> y.ran")
+        self.obstacle = yard.state / "launcher.log"
+        self.obstacle.unlink()
+        self.obstacle.mkdir()
+        murder(launcher)
+        self.poll = select.poll()
+        self.poll.register(yard.attempts.fileno(), select.POLLIN)
+
+    def look(self) -> None:
+        """Do what an engine with a selector does."""
+        assert self.poll.poll(PATIENCE_SECS * 1000)
+        self.yard.note(self.yard.attempts.poll())
+
+
+def test_without_a_launcher_the_next_try_comes_by_itself(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no launcher can be started nothing is lost, and the selector wakes the engine for the next try."""
+    engine = NoLauncher(yard, monkeypatch)
+    for _ in range(2):
+        engine.look()
+        assert yard.attempts.live == {"y"}
+        assert not engine.poll.poll(0)
+    engine.obstacle.rmdir()
+    while "y" not in yard.ended:
+        engine.look()
+    assert yard.ended["y"].code == 0
+    assert (yard.tree / "y.ran").read_text() == "ran\n"
+
+
+def test_without_a_launcher_for_long_an_order_is_given_up(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt that could not be given to anybody ends as not started, with what is in the way."""
+    engine = NoLauncher(yard, monkeypatch)
+    while "y" not in yard.ended:
+        engine.look()
+    engine.obstacle.rmdir()
+    assert yard.ended["y"].reason == "not_started"
+    assert "launcher.log cannot be written" in yard.ended["y"].message
+    assert not (yard.tree / "y.ran").exists()
+
+
 @pytest.mark.parametrize("rubbish", ["file", "dead", "nothing"])
 def test_what_lies_where_the_socket_should_be_is_no_obstacle(
     yard: Yard, rubbish: str, monkeypatch: pytest.MonkeyPatch
@@ -335,6 +398,23 @@ def test_a_command_without_anybody_is_adopted(yard: Yard) -> None:
     outcome = yard.outcome("x")
     assert (outcome.reason, outcome.code, outcome.signal) == ("lost", None, None)
     assert yard.written("x", "stdout.log") == "one\ntwo\n"
+    assert work.ran_once()
+
+
+def test_a_command_that_nobody_has_a_pid_of_is_ended(yard: Yard) -> None:
+    """With launcher and supervisor dead before the claim had a pid, the command is found by its traces and ended."""
+    work = Work(yard)
+    launcher, supervisor = yard.launcher(), work.supervisor
+    yard.attempts.close()
+    murder(launcher)
+    murder(supervisor)
+    claim = yard.claim("x") | {"pid": 0, "pid_start": 0, "started_ms": 0}  # of long ago: nothing is still on its way
+    (yard.folder("x") / "run.json").write_text(json.dumps(claim))
+    assert adopt(yard, "x") == {"x": "vanished"}
+    outcome = yard.outcome("x")
+    assert (outcome.reason, outcome.strays) == ("lost", 1)
+    assert not alive(work.pid)
+    assert yard.written("x", "stdout.log") == "one\n"
     assert work.ran_once()
 
 
@@ -434,12 +514,14 @@ def test_a_restart_of_the_machine_is_told(yard: Yard) -> None:
 )
 def test_an_outcome_that_cannot_be_read_is_lost(yard: Yard, rubbish: str) -> None:
     """A damaged outcome is no outcome: the attempt may have run, and is not run again."""
-    yard.sh("echo ran >> ran")
+    work = Work(yard)
+    work.finish()
+    yard.outcome("x")
     yard.attempts.close()
     (yard.folder("x") / "outcome.json").write_text(rubbish)
     adopt(yard, "x")
     assert yard.outcome("x").reason == "lost"
-    assert (yard.tree / "ran").read_text() == "ran\n"
+    assert work.ran_once()
     assert adopt(yard, "x") == {"x": "ended"}
 
 

@@ -39,7 +39,7 @@ def peak_kb(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-@pytest.mark.parametrize("mib", [48, pytest.param(1024, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("mib", [64, pytest.param(1024, marks=pytest.mark.soak)])
 def test_endless_output_is_bounded(yard: Yard, mib: int) -> None:
     """However much a command says, disk and memory are bounded, and head and tail are there with what is missing."""
     head, tail = 2 * MIB, MIB

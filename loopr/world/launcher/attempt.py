@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Sequence
 
-from loopr.world.launcher import proc
+from loopr.world.launcher import proc, stream
 from loopr.world.launcher.clocks import Clocks
 from loopr.world.launcher.family import Children, Foundlings
 from loopr.world.launcher.log import Log
@@ -33,7 +33,7 @@ class Attempt:
     ) -> None:
         """Take over the watch; there are fewer streams than logs where nobody holds a pipe any more."""
         self.run, self.family, self.clocks = run, family, clocks
-        self.streams = {stream.reader: stream for stream in streams}
+        self.streams = {each.reader: each for each in streams}
         self._logs = logs
         self._reason: Reason | None = None
         self._message = ""
@@ -72,12 +72,12 @@ class Attempt:
         if not self.family.command_ended:
             self._mind_the_clocks(now)
             return False
-        if not self._ended:
-            self._ended = now
-            for stream in self.streams.values():
-                stream.drain()
+        fresh = not self._ended
+        self._ended = self._ended or now
         if self.family.is_empty():
             return True
+        for each in self.streams.values() if fresh else ():
+            each.drain()  # what it said last comes before what its strays say
         self._end_strays(now)
         return False
 
@@ -86,15 +86,15 @@ class Attempt:
         ends = [] if self._kill_at is None else [self._kill_at]
         if self._reason is None and not self.family.command_ended and (clock := self.clocks.next_end()):
             ends.append(clock[0])
-        left = [max(0, int((end - time.monotonic()) * 1000) + 1) for end in ends]
+        now = time.monotonic()
+        left = [max(0, int((end - now) * 1000) + 1) for end in ends]
         if self.family.command_ended and self.family.rescan_ms:
             left.append(self.family.rescan_ms)
         return min(left, default=None)
 
     def close(self) -> Outcome:
         """Take the last output, put the logs in order, and say how it ended."""
-        for stream in self.streams.values():
-            self.soiled |= not stream.close()
+        self.soiled = not stream.close(self.streams.values())
         for log in self._logs:
             log.finish()
         reason, code, number = self._how_it_ended()
@@ -116,8 +116,8 @@ class Attempt:
 
     def _told(self) -> str:
         """Return what a person should know: why it was ended, and what is missing from the logs."""
-        missing = {f"a log is not complete: {log.trouble}" for log in self._logs if log.trouble}
-        return "; ".join(filter(None, (self._message, *missing)))
+        missing = [f"a log is not complete: {log.trouble}" for log in self._logs if log.trouble]
+        return "; ".join(filter(None, (self._message, *dict.fromkeys(missing)))) if missing else self._message
 
     def _how_it_ended(self) -> tuple[Reason, int | None, int | None]:
         """Return the reason, and the exit code or the signal if they are known."""

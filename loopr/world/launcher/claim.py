@@ -14,18 +14,17 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
 
-from loopr.world.launcher import proc, words
+from loopr.world.launcher import proc, stream, words
 from loopr.world.launcher.log import Log
 from loopr.world.launcher.slate import Slate
-from loopr.world.launcher.stream import Stream, inode
 from loopr.world.launcher.words import Message, Outcome, Run
 
 NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
 NOT_A_PROGRAM = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOEXEC, errno.ELIBBAD)
+SAME = ("id", "cwd", *Run._fields[-6:])
 ALL_SIGNALS = tuple(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
@@ -49,6 +48,7 @@ class Watcher(NamedTuple):
     launcher: int
     start: int
     pipes: tuple[int, int]  # their reading ends
+    inodes: tuple[int, int]  # what the kernel calls them
     slate: Slate
 
 
@@ -56,48 +56,46 @@ class Started(NamedTuple):
     """A command that runs."""
 
     run: Run
-    streams: tuple[Stream, Stream]
+    streams: tuple[stream.Stream, stream.Stream]
 
 
 def start(order: Message, us: Watcher) -> Started:
     """Start the command of an order, or raise `Refused` or `Taken` and leave nothing open."""
-    folder, sizes = order["folder"], (order["head_bytes"], order["tail_bytes"])
-    opened: list[Stream] = []
-    stdin = claim = -1
+    folder, head, tail = order["folder"], order["head_bytes"], order["tail_bytes"]
+    opened: list[stream.Stream] = []
+    stdin = -1
     try:
-        with _named("cannot enter its working directory"):
-            os.chdir(order["cwd"])
-        with _named("cannot open its standard input"):
-            stdin = os.open(order["stdin"], os.O_RDONLY | os.O_CLOEXEC)
-        with _named("cannot open its pipes"):
-            for name, reader in zip(words.STREAMS, us.pipes, strict=True):
-                opened.append(Stream(reader, Log(os.path.join(folder, name), *sizes)))
-        with _named("cannot claim the attempt"):
-            run = _run_of(order, us)
-            claim = _claim(folder, run)
-        pid = _spawn(order, [stdin, *(stream.writer for stream in opened)])
+        what = "enter its working directory"
+        os.chdir(order["cwd"])
+        what = "open its standard input"
+        stdin = os.open(order["stdin"], os.O_RDONLY | os.O_CLOEXEC)
+        what = "open its pipes"
+        for name, reader in zip(words.STREAMS, us.pipes, strict=True):
+            opened.append(stream.Stream(reader, Log(f"{folder}/{name}", head, tail)))
+        what = "claim the attempt"
+        run = _run_of(order, us)
+        _claim(folder, run)
+        pid = _spawn(order, (stdin, opened[0].writer, opened[1].writer))
         us.slate.note_pid(pid)
-        run = run._replace(pid=pid, pid_start=proc.start_time(pid))
-        with suppress(OSError):
-            os.pwrite(claim, words.encode(run._asdict()), 0)  # only ever longer than what it replaces
-    except BaseException:
-        for stream in opened:
-            stream.close()
+    except BaseException as error:
+        stream.close(opened)
+        if isinstance(error, OSError):
+            raise Refused(_not_started(error, f"cannot {what}"), claimed=False) from error
         raise
     finally:
-        for descriptor in (stdin, claim):
-            if descriptor >= 0:
-                os.close(descriptor)
-    return Started(run, (opened[0], opened[1]))
+        if stdin >= 0:
+            os.close(stdin)
+    return Started(run._replace(pid=pid), (opened[0], opened[1]))
 
 
-@contextmanager
-def _named(what: str) -> Iterator[None]:
-    """Turn an error of the system into a refusal that says what was tried."""
-    try:
-        yield
-    except OSError as error:
-        raise Refused(_not_started(error, what), claimed=False) from error
+def complete(folder: str, run: Run) -> None:
+    """Write the command's pid into the claim, for whoever finds it when both launcher and supervisor are gone."""
+    with suppress(OSError):
+        descriptor = os.open(f"{folder}/{words.RUN}", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.pwrite(descriptor, *words.pid_part(run._replace(pid_start=proc.start_time(run.pid))))
+        finally:
+            os.close(descriptor)
 
 
 def _not_started(error: OSError, what: str) -> Outcome:
@@ -109,7 +107,7 @@ def _not_started(error: OSError, what: str) -> Outcome:
 
 def _run_of(order: Message, us: Watcher) -> Run:
     """Write down who starts what, and what it may be known by."""
-    same = {name: order[name] for name in ("id", "cwd", *Run._fields[-6:])}
+    same = {name: order[name] for name in SAME}
     return Run(
         boot_id=us.boot_id,
         launcher=us.launcher,
@@ -119,35 +117,28 @@ def _run_of(order: Message, us: Watcher) -> Run:
         pid_start=0,
         started_at=time.time_ns() // 1_000_000,
         started_ms=time.monotonic_ns() // 1_000_000,
-        pipes=tuple(map(inode, us.pipes)),
+        pipes=us.inodes,
         workspace=order["env"].get(words.WORKSPACE_MARK, ""),
         lease=order["env"].get(words.LEASE_MARK, ""),
         **same,
     )
 
 
-def _claim(folder: str, run: Run) -> int:
-    """Put the claim in its place, whole and only once; return the descriptor it is open under."""
-    path = os.path.join(folder, words.RUN)
+def _claim(folder: str, run: Run) -> None:
+    """Put the claim in its place, whole and only once."""
+    path = f"{folder}/{words.RUN}"
     fresh = f"{path}.{run.supervisor}"
-    descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
-        text = words.encode(run._asdict())
-        if os.write(descriptor, text) != len(text):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        words.write_file(fresh, words.claim_of(run))
         os.link(fresh, path)
     except FileExistsError:
-        os.close(descriptor)
         raise Taken(run.id) from None
-    except OSError:
-        os.close(descriptor)
-        raise
     finally:
-        os.unlink(fresh)
-    return descriptor
+        with suppress(FileNotFoundError):
+            os.unlink(fresh)
 
 
-def _spawn(order: Message, ends: list[int]) -> int:
+def _spawn(order: Message, ends: tuple[int, int, int]) -> int:
     """Spawn the command in a session of its own, with nothing open but its three descriptors."""
     argv, env = order["argv"], order["env"]
     program = _program(argv[0] if argv else "", env.get("PATH", os.defpath))

@@ -25,11 +25,10 @@ class Clocks:
 
     def next_end(self) -> tuple[float, Reason] | None:
         """Return which clock runs out first, and when; None if all are off."""
-        ends: list[tuple[float, Reason]] = []
-        if self._wall:
-            ends.append((self._started + self._wall, "wall"))
+        wall: tuple[float, Reason] | None = (self._started + self._wall, "wall") if self._wall else None
+        silence: tuple[float, Reason] | None = None
         if self._first and self._heard is None:
-            ends.append((self._started + self._first, "first_byte"))
+            silence = (self._started + self._first, "first_byte")
         elif self._idle:
-            ends.append(((self._started if self._heard is None else self._heard) + self._idle, "idle"))
-        return min(ends, default=None)
+            silence = ((self._started if self._heard is None else self._heard) + self._idle, "idle")
+        return min(wall, silence) if wall and silence else wall or silence

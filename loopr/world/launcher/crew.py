@@ -22,7 +22,7 @@ from loopr.world.launcher import proc, supervisor, words
 from loopr.world.launcher.slate import Slate
 from loopr.world.launcher.stream import make_pipe
 from loopr.world.launcher.wire import Wire
-from loopr.world.launcher.words import Message, Outcome, Run, Usage
+from loopr.world.launcher.words import Message, Outcome, Usage
 
 IDLE_SLOTS = 16  # kept for the next attempts
 TRIES = 20  # so many supervisors may die of one attempt
@@ -133,7 +133,7 @@ class Crew:
 
     def _note(self, slot: Slot, job: Job, line: bytes) -> None:
         """Take note of what a supervisor says about its attempt, and pass it on."""
-        said = words.decode(line)
+        said, _ = words.parts_of(line)
         if said["id"] != job.id:
             return
         if said["did"] == "began":
@@ -184,7 +184,7 @@ class Crew:
         message = f"it could not be watched: {error.strerror}"
         cause = errno.errorcode.get(error.errno or 0, "")
         outcome = Outcome("lost" if job.pid or not job.line else "not_started", cause=cause, message=message)
-        self._say(words.encode({"did": "done", "id": job.id, "outcome": outcome._asdict()}))
+        self._say(words.encode({"did": "done", "id": job.id}, b"\t" + words.encode(outcome._asdict())))
 
     def _fork(self, pipes: Pipes) -> Slot:
         """Fork a supervisor that reads from these pipes, or close them."""
@@ -233,7 +233,7 @@ class Crew:
             self._say(words.encode({"did": "done", "id": job.id}))
         elif job.line and not os.path.exists(os.path.join(job.folder, words.RUN)):
             self.run(job)  # it was never claimed, so it never ran
-        elif _is_watched(words.read_run(job.folder)):
+        elif (run := words.read_run(job.folder)) and proc.is_alive(run.supervisor, run.supervisor_start):
             self._say(words.encode({"did": "taken", "id": job.id}))
         else:
             return False
@@ -259,14 +259,6 @@ class Crew:
         """Return how a process ended that nobody watched at that moment, if that was not long ago: pids come again."""
         at, end = self._strangers.pop(pid, (0.0, None))
         return end if time.monotonic() - at < STRANGER_SECS else None
-
-
-def _is_watched(run: Run | None) -> bool:
-    """Tell whether the supervisor that is named in a claim lives."""
-    found = proc.grasp(run.supervisor, run.supervisor_start) if run else None
-    if found is not None:
-        os.close(found)
-    return found is not None
 
 
 def _make_pipes() -> Pipes:

@@ -58,7 +58,8 @@ class Children:
 
     def is_empty(self) -> bool:
         """Tell whether the kernel knows of no child of ours, living or dead."""
-        self.reap()
+        if not self._none_left:
+            self.reap()
         return self._none_left
 
     def living(self) -> dict[int, proc.Stat]:
@@ -81,7 +82,7 @@ class Foundlings:
         self.usage: Usage = (0.0, 0.0, 0)
         self._run, self._launcher, self._expects_word = run, launcher, expects_word
         self._empty_scans = 0
-        self._born_by = time.monotonic() + (0 if run.pid else BIRTH_SECS)
+        self._born_by = 0 if run.pid else run.started_ms / 1000 + BIRTH_SECS
 
     @property
     def command_ended(self) -> bool:

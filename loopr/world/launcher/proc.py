@@ -51,13 +51,15 @@ def boot_id() -> str:
     return read("/proc/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
 
 
-def read(path: str) -> bytes:
-    """Read a file of the kernel's, nothing if it is gone or not ours to read."""
+def read(path: str, most: int = 0) -> bytes:
+    """Read a file of the kernel's, or at most so much of it; nothing if it is gone or not ours to read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
+        if most:
+            return os.read(descriptor, most)
         parts = []
         while part := os.read(descriptor, 1 << 16):
             parts.append(part)
@@ -79,8 +81,8 @@ def stat(pid: int) -> Stat | None:
 
 def start_time(pid: int) -> int:
     """Return when a process started, in ticks since boot; 0 where it is gone."""
-    found = stat(pid)
-    return found.start if found else 0
+    fields = read(f"/proc/{pid}/stat", 1 << 12).rpartition(b")")[2].split(None, 20)
+    return int(fields[19]) if len(fields) > 19 else 0
 
 
 def pids() -> list[int]:
@@ -166,6 +168,14 @@ def grasp(pid: int, start: int) -> int | None:
         return descriptor
     os.close(descriptor)
     return None
+
+
+def is_alive(pid: int, start: int) -> bool:
+    """Tell whether exactly the process that started then lives."""
+    found = grasp(pid, start)
+    if found is not None:
+        os.close(found)
+    return found is not None
 
 
 def send(pid: int, start: int, number: int) -> None:

@@ -35,7 +35,7 @@ class Reception:
         self._clients: dict[int, Wire] = {}
         self._greeted: list[Wire] = []
         self._crew = Crew(self._poll, self._say)
-        self._retired = False
+        self._retired = self._told = False
         self._alone_since = time.monotonic() + FIRST_CALL_SECS  # whoever started us is on the way
         self._wake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
@@ -56,7 +56,8 @@ class Reception:
         while not self._may_end():
             for descriptor, event in self._poll.poll(self._patience_ms()):
                 self._attend(descriptor, event)
-            self._flush()
+            if self._told:
+                self._flush()
             if self._retired:
                 self._withdraw()
         self._crew.shrink()
@@ -64,8 +65,9 @@ class Reception:
     def _may_end(self) -> bool:
         """Tell whether nobody would miss us."""
         if self._crew.jobs or self._clients:
-            self._alone_since = time.monotonic()
+            self._alone_since = 0.0
             return False
+        self._alone_since = self._alone_since or time.monotonic()
         return self._retired or time.monotonic() - self._alone_since >= self._linger_secs
 
     def _patience_ms(self) -> int | None:
@@ -103,7 +105,7 @@ class Reception:
         """Do what a client says, and let it go when it is gone."""
         for line in wire.lines():
             try:
-                message = words.decode(line)
+                message, _ = words.parts_of(line)
                 self._asked[message["do"]](wire, message, line)
             except (ValueError, KeyError, TypeError) as error:
                 self._answer(wire, words.encode({"did": "not_understood", "why": repr(error)}))
@@ -161,9 +163,11 @@ class Reception:
     def _answer(self, wire: Wire, line: bytes) -> None:
         """Tell one client, at the end of this round."""
         wire.put(line)
+        self._told = True
 
     def _flush(self) -> None:
         """Send what is to be told."""
+        self._told = False
         for wire in list(self._clients.values()):
             if wire.clogged:
                 wire.flush()

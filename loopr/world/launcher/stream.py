@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
+from collections.abc import Iterable
 
 from loopr.world.launcher.log import Log
 
@@ -50,11 +52,25 @@ class Stream:
             if left < 0:
                 return
 
-    def close(self) -> bool:
-        """Take the last of the output; tell whether nobody is left who could write to the pipe."""
+    def close(self) -> None:
+        """Let go of the end that is written to."""
         os.close(self.writer)
+
+    def is_over(self) -> bool:
+        """Take the last of the output; tell whether nobody is left who could write to the pipe."""
         self.drain()
         try:
             return not os.read(self.reader, 1)  # end of file
         except BlockingIOError:
             return False
+
+
+def close(streams: Iterable[Stream]) -> bool:
+    """Close streams with the last of their output; tell whether nobody is left who could write to their pipes."""
+    poll = select.poll()
+    for stream in streams:
+        stream.close()
+        poll.register(stream.reader, select.POLLIN)
+    said = dict(poll.poll(0))
+    held = [stream for stream in streams if said.get(stream.reader) != select.POLLHUP and not stream.is_over()]
+    return not held

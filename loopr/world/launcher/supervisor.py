@@ -7,7 +7,7 @@ Knows the orders of the launcher. Must never know the engine.
 """
 
 # what is forked for every slot does without pathlib
-# ruff: noqa: PTH118, PTH123
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from loopr.world.launcher.words import Message, Outcome, Run
 
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 RETRY_SECS = 1.0
-BEGIN_SECS = 0.003
+FRESH_MS = 20  # an attempt that is shorter is told in one breath, and its pid is written down nowhere
 OWN_TROUBLE = 70
 
 
@@ -59,10 +59,10 @@ class Supervisor:
     def __init__(self, control: Wire, pipes: tuple[int, int], slate: Slate, launcher: int) -> None:
         """Take over the line to the launcher, and the pipes and the slate of the slot."""
         self._control, self._launcher = control, launcher
-        self._us = claim.Watcher(proc.boot_id(), launcher, proc.start_time(os.getpid()), pipes, slate)
+        inodes = (inode(pipes[0]), inode(pipes[1]))
+        self._us = claim.Watcher(proc.boot_id(), launcher, proc.start_time(os.getpid()), pipes, inodes, slate)
         self._wake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._wished = False
-        self._began = b""  # what is still to be told of an attempt: a short one is told in one breath
         self._inbox: deque[bytes] = deque()
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
@@ -76,12 +76,17 @@ class Supervisor:
             self._control.wait()
             self._inbox.extend(self._control.lines())
             while self._inbox:
-                order = words.decode(self._inbox.popleft())
-                if order["do"] == "run":
-                    self._run(order)
-                elif order["do"] == "adopt":
-                    self._adopt(order)
-                # a kill or a word about an attempt that is over by now: nothing is left to do
+                self._do(self._inbox.popleft())
+
+    def _do(self, line: bytes) -> None:
+        """Do what an order says; a kill or a word about an attempt that is over by now is none."""
+        _, _, order = line.partition(b"\t")
+        if order:
+            self._run(words.decode(order))
+            return
+        said = words.decode(line)
+        if said["do"] == "adopt":
+            self._adopt(said)
 
     def _note_wish(self, *_: object) -> None:
         """Remember that somebody wrote a wish; the wakeup descriptor wakes the watch."""
@@ -97,13 +102,13 @@ class Supervisor:
             return
         except claim.Refused as refused:
             outcome = refused.outcome._replace(started_at=time.time_ns() // 1_000_000)
-            self._conclude(order["id"], folder if refused.claimed else "", outcome)
+            self._conclude({"id": order["id"]}, folder if refused.claimed else "", outcome)
             return
         finally:
             os.chdir("/")  # no worktree is kept busy by us
         family = Children(run.pid, self._us.slate)
         logs = [stream.log for stream in streams]
-        self._watch(Attempt(run, family, streams, logs, Clocks(run)), folder)
+        self._watch(Attempt(run, family, streams, logs, Clocks(run)), folder, ours=True)
 
     def _adopt(self, order: Message) -> None:
         """Take over an attempt whose supervisor is gone."""
@@ -111,10 +116,11 @@ class Supervisor:
         found = words.read_run(folder)
         if found is None or found.boot_id != self._us.boot_id:
             message = "the machine was restarted" if found else "its claim cannot be read"
-            self._conclude(order["id"], folder, Outcome("lost", cause="reboot" if found else "", message=message))
+            outcome = Outcome("lost", cause="reboot" if found else "", message=message)
+            self._conclude({"id": order["id"]}, folder, outcome)
             return
         found = found._replace(pid=found.pid or int(order["pid"]))
-        logs = [Log.resume(os.path.join(folder, name), found.head_bytes, found.tail_bytes) for name in words.STREAMS]
+        logs = [Log.resume(f"{folder}/{name}", found.head_bytes, found.tail_bytes) for name in words.STREAMS]
         streams = [stream for index, log in enumerate(logs) if (stream := self._reopened(found, index, log))]
         run = self._take_over(found, folder)
         family = Foundlings(run, self._launcher, bool(order["mine"]))
@@ -123,7 +129,7 @@ class Supervisor:
         heard = time.monotonic() if any(log.total for log in logs) or not run.first_byte_ms else None
         attempt = Attempt(run, family, streams, logs, Clocks(run, heard))
         self._us.slate.note_pid(run.pid)
-        self._watch(attempt, folder)
+        self._watch(attempt, folder, ours=False)
         family.close()
         for stream in streams:
             if stream.reader not in self._us.pipes:
@@ -136,28 +142,35 @@ class Supervisor:
             launcher=self._launcher, supervisor=os.getpid(), supervisor_start=self._us.start, pid_start=start
         )
         with suppress(OSError):
-            words.replace_file(os.path.join(folder, words.RUN), words.encode(run._asdict()))
+            words.replace_file(f"{folder}/{words.RUN}", words.claim_of(run))
         return run
 
-    def _watch(self, attempt: Attempt, folder: str) -> None:
-        """Watch an attempt until nothing of it is left, and write down how it ended."""
+    def _watch(self, attempt: Attempt, folder: str, *, ours: bool) -> None:
+        """Watch an attempt until nothing of it is left, and write down how it ended; `ours` if the claim is."""
         poll = select.poll()
         attempt.register(poll)
         poll.register(self._wake, select.POLLIN)
         if not self._control.closed:
             poll.register(self._control.fd, select.POLLIN)
-        self._listen(attempt)  # a wish may have come together with the order
+        self._heed(attempt)  # a wish may have come together with the order
         run = attempt.run
-        self._began = words.encode({"did": "began", "id": run.id, "pid": run.pid, "at": run.started_at})
-        told_at = time.monotonic() + BEGIN_SECS
+        began: Message = {"id": run.id, "pid": run.pid, "at": run.started_at}
+        fresh = True
         while not attempt.is_over():
-            if self._began and time.monotonic() >= told_at:
-                self._control.send(self._began)
-                self._began = b""
-            for descriptor, _ in poll.poll(BEGIN_SECS * 1000 if self._began else attempt.timeout_ms()):
+            wait_ms = attempt.timeout_ms()
+            if fresh:
+                left_ms = run.started_ms + FRESH_MS - time.monotonic_ns() // 1_000_000
+                wait_ms = min(left_ms, FRESH_MS if wait_ms is None else wait_ms)
+                if left_ms <= 0:
+                    fresh = False
+                    if ours:
+                        claim.complete(folder, run)
+                    self._control.send(words.encode({"did": "began", **began}))
+                    continue
+            for descriptor, _ in poll.poll(wait_ms):
                 self._attend(attempt, descriptor, poll, folder)
         outcome = attempt.close()
-        self._conclude(run.id, folder, outcome, attempt.soiled)
+        self._conclude({**began, "soiled": attempt.soiled}, folder, outcome)
 
     def _attend(self, attempt: Attempt, descriptor: int, poll: select.poll, folder: str) -> None:
         """See to one descriptor that has something."""
@@ -180,8 +193,12 @@ class Supervisor:
     def _listen(self, attempt: Attempt) -> None:
         """Hear what the launcher says about the attempt in hand, or that it is gone."""
         self._inbox.extend(self._control.lines())
+        self._heed(attempt)
+
+    def _heed(self, attempt: Attempt) -> None:
+        """Do what has been said about the attempt in hand."""
         while self._inbox:
-            said = words.decode(self._inbox.popleft())
+            said, _ = words.parts_of(self._inbox.popleft())
             if said["id"] != attempt.run.id:
                 continue  # about one that is over
             if said["do"] == "kill":
@@ -193,34 +210,31 @@ class Supervisor:
 
     def _grant(self, attempt: Attempt, folder: str) -> None:
         """End the attempt if somebody left a wish in its folder."""
-        with suppress(OSError), open(os.path.join(folder, words.KILL), errors="replace") as wish:
+        with suppress(OSError), open(f"{folder}/{words.KILL}", errors="replace") as wish:
             attempt.end("killed", wish.read(1000).strip())
 
-    def _conclude(self, attempt_id: str, folder: str, outcome: Outcome, soiled: bool = False) -> None:
+    def _conclude(self, what: Message, folder: str, outcome: Outcome) -> None:
         """Write down how an attempt ended, as soon as the disk allows, and tell the launcher.
 
-        What never ran has no folder to write to; the word about it has to do. A supervisor whose pipes somebody still
-        holds is not used again.
+        What is known is not replaced by what is not. What never ran has no folder to write to; the word about it has to
+        do. A supervisor whose pipes somebody still holds is not used again.
         """
-        message: Message = {"did": "done", "id": attempt_id, "soiled": soiled}
-        if not folder or not self._written(folder, outcome):
-            message["outcome"] = outcome._asdict()
-        self._control.send(self._began + words.encode(message))
-        self._began = b""
+        known = words.read_outcome(folder) if folder and outcome.reason == "lost" else None
+        text = words.encode((known or outcome)._asdict())
+        if folder and not known:
+            self._write(folder, text)
+        self._control.send(words.encode({"did": "done", **what}, b"\t" + text))
 
-    def _written(self, folder: str, outcome: Outcome) -> bool:
-        """Write an outcome; False if its folder does not want it. What is known is not replaced by what is not."""
-        if outcome.reason == "lost" and words.read_outcome(folder):
-            return True
+    def _write(self, folder: str, text: bytes) -> None:
+        """Write an outcome, unless its folder does not want it."""
         while True:
             try:
-                words.replace_file(os.path.join(folder, words.OUTCOME), words.encode(outcome._asdict()))
+                words.replace_file(f"{folder}/{words.OUTCOME}", text)
             except OSError as error:
-                if error.errno not in PASSING:
-                    return False
-                time.sleep(RETRY_SECS)  # a full disk loses no outcome: the attempt counts as alive until it is written
-            else:
-                return True
+                if error.errno in PASSING:
+                    time.sleep(RETRY_SECS)  # a full disk loses no outcome: until it is written the attempt is alive
+                    continue
+            return
 
     def _reopened(self, run: Run, index: int, log: Log) -> Stream | None:
         """Open the pipe of a command that is not ours: that of our slot, or one that somebody holds, or none."""

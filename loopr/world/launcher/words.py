@@ -1,17 +1,21 @@
 """What the engine's side and the launcher say to each other, and what both find in the folder of an attempt.
 
+A message is a line with an object in JSON. What only the far end has to understand, the whole of an order or of an
+outcome, is a second object behind a tab: the launcher in the middle passes it on unread.
+
 `run.json` is the claim: it is linked into place once, before the command starts, so that nothing runs twice; the
-command's own pid is filled in after the spawn. `outcome.json` arrives by rename, and only when nothing of the attempt
-is left. `kill` is a wish written for a supervisor that no launcher speaks for any more.
+command's own pid is filled in once it has lived for a moment. `outcome.json` arrives by rename, and only when nothing
+of the attempt is left. `kill` is a wish written for a supervisor that no launcher speaks for any more.
 
 Knows words only. Must never know how they travel, nor start anything.
 """
 
 # what is forked for every slot does without pathlib
-# ruff: noqa: PTH104, PTH108, PTH118
+# ruff: noqa: PTH104, PTH108
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from contextlib import suppress
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-PROTO = 1
+PROTO = 2
 SOCKET = "launcher.sock"
 RUN, OUTCOME, KILL = "run.json", "outcome.json", "kill"
 STREAMS = ("stdout.log", "stderr.log")
@@ -31,7 +35,7 @@ MISSING, NOT_EXECUTABLE = 127, 126
 Reason = Literal["exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost"]
 REASONS = ("exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost")
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
+_ENCODER, _DECODER = json.JSONEncoder(separators=(",", ":")), json.JSONDecoder()
 
 Message = dict[str, Any]
 Usage = tuple[float, float, int]  # seconds of user and system time, largest resident set in KiB
@@ -110,36 +114,37 @@ class Run(NamedTuple):
     tail_bytes: int
 
 
-def encode(message: Message) -> bytes:
-    """Write a message as one line; names that are not UTF-8 survive as escapes."""
-    return _ENCODER.encode(message).encode() + b"\n"
+def encode(message: Message, rest: bytes = b"\n") -> bytes:
+    """Write a message as one line, before the rest of it; names that are not UTF-8 survive as escapes."""
+    return _ENCODER.encode(message).encode() + rest
 
 
 def decode(line: bytes) -> Message:
-    """Read a message; `ValueError` where it is none."""
-    said = json.loads(line)
+    """Read a message or one part of it; `ValueError` where it is none."""
+    said = _DECODER.decode(line.decode())
     if not isinstance(said, dict):
         raise ValueError("not a message")
     return said
 
 
-def run_message(spec: AttemptSpec) -> Message:
-    """Say an attempt as the launcher hears it."""
-    return {
-        **spec._asdict(),
-        "do": "run",
-        "folder": str(spec.folder),
-        "cwd": str(spec.cwd),
-        "env": dict(spec.env),
-        "stdin": str(spec.stdin),
-    }
+def parts_of(line: bytes) -> tuple[Message, bytes]:
+    """Read the first part of a message, and leave the second, nothing if there is none."""
+    first, _, second = line.partition(b"\t")
+    return decode(first), second
+
+
+def order_of(spec: AttemptSpec) -> bytes:
+    """Say that an attempt is to be run."""
+    folder = str(spec.folder)
+    order = {**spec._asdict(), "folder": folder, "cwd": str(spec.cwd), "env": dict(spec.env), "stdin": str(spec.stdin)}
+    return encode({"do": "run", "id": spec.id, "folder": folder}, b"\t" + encode(order))
 
 
 def read_run(folder: str) -> Run | None:
     """Read the claim of an attempt, None if nobody has claimed it."""
-    said = _read(os.path.join(folder, RUN))
+    said = _read(f"{folder}/{RUN}")
     if said is None:
-        said = _read(os.path.join(folder, RUN))  # the pid may have been written over it at that moment
+        said = _read(f"{folder}/{RUN}")  # the pid may have been written over it at that moment
     try:
         return None if said is None else Run(**{**said, "pipes": tuple(said["pipes"])})
     except (TypeError, KeyError):
@@ -148,7 +153,7 @@ def read_run(folder: str) -> Run | None:
 
 def read_outcome(folder: str) -> Outcome | None:
     """Read how an attempt ended, None if it has not, or if what stands there is no outcome."""
-    said = _read(os.path.join(folder, OUTCOME))
+    said = _read(f"{folder}/{OUTCOME}")
     return None if said is None else outcome_of(said)
 
 
@@ -167,22 +172,45 @@ def _well_typed(found: Outcome) -> bool:
     return all(isinstance(number, int) for number in numbers) and isinstance(found.cause + found.message, str)
 
 
+def claim_of(run: Run) -> bytes:
+    """Write a claim."""
+    return b"".join(_claim_parts(run))
+
+
+def pid_part(run: Run) -> tuple[bytes, int]:
+    """Write the end of a claim, and say where it begins; only ever longer than that of one without a pid."""
+    before, end = _claim_parts(run)
+    return end, len(before)
+
+
+def _claim_parts(run: Run) -> tuple[bytes, bytes]:
+    """Write a claim in two parts, of which only the second changes when there is a pid."""
+    said = run._asdict()
+    del said["pid"], said["pid_start"]
+    before = _ENCODER.encode(said).encode()[:-1]
+    return before, b',"pid":%d,"pid_start":%d}\n' % (run.pid, run.pid_start)
+
+
 def replace_file(path: str, text: bytes) -> None:
     """Put a file in its place as a whole, or raise and leave no other trace."""
     fresh = f"{path}.{os.getpid()}"
     try:
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        try:
-            whole = os.write(descriptor, text) == len(text)
-        finally:
-            os.close(descriptor)
-        if not whole:
-            raise OSError(28, "No space left on device")
+        write_file(fresh, text)
         os.rename(fresh, path)
     except OSError:
         with suppress(OSError):
             os.unlink(fresh)
         raise
+
+
+def write_file(path: str, text: bytes) -> None:
+    """Write a file as a whole, or raise; half of it may be there then."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        if os.write(descriptor, text) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: str) -> Message | None:

@@ -20,29 +20,15 @@ from typing import Self
 
 from loopr.errors import Impossible, WorldError
 from loopr.world.launcher import proc, words
-from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import AttemptSpec, Message, Outcome, Run
-from loopr.world.processes.link import Link
-from loopr.world.processes.news import Began, Ended, State
+from loopr.world.processes.link import Link, Rest
+from loopr.world.processes.news import Began, Ended, Live, State
 from loopr.world.processes.progress import last_lines
 from loopr.world.processes.strays import sweep
 
 LINGER_SECS = 5.0
 TRIES = 5
-
-
-class _Live:
-    """An attempt that has not ended."""
-
-    __slots__ = ("began", "folder", "id", "lease", "pidfd", "spec", "tries", "wish")
-
-    def __init__(self, attempt_id: str, folder: str, spec: AttemptSpec | None) -> None:
-        self.id, self.folder, self.spec = attempt_id, folder, spec
-        self.began = spec is None
-        self.lease = spec.env.get(words.LEASE_MARK, "") if spec else ""
-        self.pidfd = -1  # of its supervisor, where no launcher speaks for that
-        self.tries = 0
-        self.wish: str | None = None
+RETRY_SECS = 1.0
 
 
 class Attempts:
@@ -52,14 +38,16 @@ class Attempts:
         """Begin with nothing."""
         self._state, self._linger_secs = state.resolve(), linger_secs
         self._boot_id = proc.boot_id()
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, Live] = {}
         self._events: list[Began | Ended] = []
-        self._unsettled: dict[str, _Live] = {}
-        self._by_pidfd: dict[int, _Live] = {}
+        self._unsettled: dict[str, Live] = {}
+        self._by_pidfd: dict[int, Live] = {}
         self._link: Link | None = None
+        self._trouble = ""  # why there is no launcher to be had
         self._epoll = select.epoll()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._bell, select.EPOLLIN)
+        self._rest = Rest(self._bell, RETRY_SECS)
 
     @classmethod
     def open(cls, state: Path, *, linger_secs: float = LINGER_SECS) -> Self:
@@ -90,9 +78,9 @@ class Attempts:
         """Have a command run once; `WorldError` if there is no launcher to be had, and then nothing was submitted."""
         if not self._is_live(spec.id):
             self._ensure_link()
-            live = _Live(spec.id, str(spec.folder), spec)
+            live = Live(spec.id, str(spec.folder), spec)
             self._live[spec.id] = live
-            self._say(words.run_message(spec))
+            self._send(words.order_of(spec))
 
     def kill(self, attempt_id: str, reason: str = "") -> None:
         """Have an attempt ended with all that belongs to it; one that is over stays as it ended."""
@@ -104,6 +92,7 @@ class Attempts:
             self._leave_wish(live)
         elif self._link is None:
             self._unsettle(live)
+            self._ring()
         else:
             self._say({"do": "kill", "id": attempt_id, "reason": reason})
 
@@ -118,7 +107,7 @@ class Attempts:
         states: dict[str, State] = {}
         for attempt_id, folder in folders.items():
             if not self._is_live(attempt_id):
-                live = self._live[attempt_id] = _Live(attempt_id, str(folder), None)
+                live = self._live[attempt_id] = Live(attempt_id, str(folder), None)
                 states[attempt_id] = self._first_look(live)
             else:
                 states[attempt_id] = "alive"
@@ -126,8 +115,12 @@ class Attempts:
         return states
 
     def poll(self, timeout_secs: float = 0) -> list[Began | Ended]:
-        """Return what has happened; waits for something at most so long."""
-        woken = self._epoll.poll(0 if self._events or self._unsettled else timeout_secs)
+        """Return what has happened; waits for something at most so long.
+
+        Nothing has to be polled for by time: whatever is due makes `fileno` readable.
+        """
+        looks = bool(self._unsettled) and not self._rest.lasts
+        woken = self._epoll.poll(0 if self._events or looks else timeout_secs)
         for descriptor, _ in woken:
             if descriptor == self._bell:
                 with suppress(BlockingIOError):
@@ -138,7 +131,8 @@ class Attempts:
                 self._unsettle(live)
             elif self._link is not None:
                 self._hear(self._link)
-        self._settle()
+        if self._unsettled and not self._rest.lasts:
+            self._settle()
         events, self._events = self._events, []
         return events
 
@@ -162,6 +156,7 @@ class Attempts:
             self._let_go(live)
         self._live.clear()
         self._unsettled.clear()
+        self._rest.close()
         if self._bell >= 0:
             os.close(self._bell)
             self._bell = -1
@@ -192,40 +187,44 @@ class Attempts:
 
     def _say(self, message: Message) -> None:
         """Say something to the launcher; a line that breaks now is noticed by hearing it."""
-        wire = self._ensure_link().wire
-        wire.send(words.encode(message))
-        self._heed_clog(wire)
+        self._send(words.encode(message))
 
-    def _heed_clog(self, wire: Wire) -> None:
-        """Be woken when the launcher takes more, as long as there is more."""
-        self._epoll.modify(wire.fd, select.EPOLLIN | (select.EPOLLOUT if wire.clogged else 0))
+    def _send(self, line: bytes) -> None:
+        """Send a line to the launcher, and be woken when it takes more, as long as there is more."""
+        wire = self._ensure_link().wire
+        wire.send(line)
+        if wire.clogged:
+            self._epoll.modify(wire.fd, select.EPOLLIN | select.EPOLLOUT)
 
     def _hear(self, link: Link) -> None:
         """Hear what the launcher says, or that it is gone."""
-        link.wire.flush()
-        self._heed_clog(link.wire)
+        if link.wire.clogged:
+            link.wire.flush()
+            if not link.wire.clogged:
+                self._epoll.modify(link.wire.fd, select.EPOLLIN)
         for line in link.wire.lines():
-            self._heed(words.decode(line))
+            self._heed(*words.parts_of(line))
         if link.wire.closed:
             self._disconnect()
             for live in self._live.values():
                 if live.pidfd < 0:
                     self._unsettle(live)
 
-    def _heed(self, said: Message) -> None:
+    def _heed(self, said: Message, rest: bytes) -> None:
         """Take note of one thing that the launcher says; about what is over there is no news."""
         if said["did"] == "not_understood":
             raise Impossible(f"the launcher did not understand us: {said['why']}")
         live = self._live.get(said.get("id", ""))
         if live is None:
             return
-        if said["did"] == "began":
-            if not live.began:
-                live.began, live.spec = True, None
-                self._events.append(Began(live.id, said["pid"], said["at"]))
-        elif said["did"] == "done":
-            found = words.read_outcome(live.folder) or words.outcome_of(said.get("outcome", {}))
+        if said.get("pid") and not live.began:
+            live.began, live.spec = True, None
+            self._events.append(Began(live.id, said["pid"], said["at"]))
+        if said["did"] == "done":
+            found = words.outcome_of(words.decode(rest)) if rest else words.read_outcome(live.folder)
             self._end(live, found or Outcome("lost", message="its outcome cannot be read"))
+        elif said["did"] == "began":
+            return
         else:  # it has been taken by another supervisor, or the launcher does not know it
             if self._link is not None:
                 self._link.live.discard(live.id)
@@ -233,18 +232,22 @@ class Attempts:
 
     # -- what is true
 
-    def _unsettle(self, live: _Live) -> None:
-        """Note that an attempt must be looked at."""
+    def _unsettle(self, live: Live) -> None:
+        """Note that an attempt must be looked at, which `poll` does."""
         self._unsettled[live.id] = live
-        self._ring()
 
     def _settle(self) -> None:
-        """Look at what must be looked at; what cannot be settled now stays noted for the next time."""
-        for live in list(self._unsettled.values()):
-            self._reconsider(live)
-            self._unsettled.pop(live.id, None)
+        """Look at what must be looked at, and again after a rest where there is no launcher to settle it with."""
+        try:
+            for live in list(self._unsettled.values()):
+                self._reconsider(live)
+                self._unsettled.pop(live.id, None)
+            self._trouble = ""
+        except WorldError as error:
+            self._trouble = str(error)
+            self._rest.begin()
 
-    def _first_look(self, live: _Live) -> State:
+    def _first_look(self, live: Live) -> State:
         """Find out what became of an attempt of an earlier engine; where no launcher is to be had, `poll` goes on."""
         try:
             return self._reconsider(live)
@@ -252,7 +255,7 @@ class Attempts:
             self._unsettle(live)
             return "alive"
 
-    def _reconsider(self, live: _Live) -> State:
+    def _reconsider(self, live: Live) -> State:
         """Find out what became of an attempt, and see that its end will be heard of."""
         outcome = words.read_outcome(live.folder)
         if outcome is not None:
@@ -270,21 +273,21 @@ class Attempts:
             return "alive"
         self._say({"do": "adopt", "id": live.id, "folder": live.folder})
         self._repeat_wish(live)
-        return "alive" if run and run.boot_id == self._boot_id and _lives(run.pid, run.pid_start) else "vanished"
+        return "alive" if run and run.boot_id == self._boot_id and proc.is_alive(run.pid, run.pid_start) else "vanished"
 
-    def _note_claim(self, live: _Live, run: Run) -> None:
+    def _note_claim(self, live: Live, run: Run) -> None:
         """Take note of what a claim says; the word of the launcher may have been lost."""
         live.lease, live.spec = run.lease, None
         if run.pid and not live.began:
             live.began = True
             self._events.append(Began(live.id, run.pid, run.started_at))
 
-    def _repeat_wish(self, live: _Live) -> None:
+    def _repeat_wish(self, live: Live) -> None:
         """Say again to the launcher that an attempt is to end."""
         if live.wish is not None:
             self._say({"do": "kill", "id": live.id, "reason": live.wish})
 
-    def _start_over(self, live: _Live) -> State:
+    def _start_over(self, live: Live) -> State:
         """Order an attempt again that nobody has claimed, unless it is not wanted any more."""
         live.tries += 1
         if live.spec is None:
@@ -294,12 +297,13 @@ class Attempts:
             self._end(live, Outcome("killed", message=live.wish))
             return "ended"
         if live.tries > TRIES:
-            self._end(live, Outcome("not_started", message=f"the launcher died {TRIES} times before it started this"))
+            died = f"the launcher died {TRIES} times before it started this"
+            self._end(live, Outcome("not_started", message=self._trouble or died))
             return "ended"
-        self._say(words.run_message(live.spec))
+        self._send(words.order_of(live.spec))
         return "alive"
 
-    def _watch_supervisor(self, live: _Live, run: Run) -> bool:
+    def _watch_supervisor(self, live: Live, run: Run) -> bool:
         """Wait for the end of a supervisor that works for no launcher of ours; False if there is none."""
         if run.boot_id != self._boot_id or (self._link is not None and run.launcher == self._link.pid):
             return False
@@ -314,13 +318,13 @@ class Attempts:
             self._leave_wish(live)
         return True
 
-    def _leave_wish(self, live: _Live) -> None:
+    def _leave_wish(self, live: Live) -> None:
         """Ask a supervisor to end its attempt; the wish lies in the folder, so that it is nobody else's."""
         with suppress(OSError):  # it ended meanwhile, or its folder is gone and nothing can be asked of it
             Path(live.folder, words.KILL).write_text(live.wish or "", errors="replace")
             signal.pidfd_send_signal(live.pidfd, signal.SIGTERM)
 
-    def _let_go(self, live: _Live) -> None:
+    def _let_go(self, live: Live) -> None:
         """Stop waiting for a supervisor."""
         if live.pidfd >= 0:
             self._epoll.unregister(live.pidfd)
@@ -328,7 +332,7 @@ class Attempts:
             os.close(live.pidfd)
             live.pidfd = -1
 
-    def _end(self, live: _Live, outcome: Outcome) -> None:
+    def _end(self, live: Live, outcome: Outcome) -> None:
         """Report the end of an attempt."""
         self._let_go(live)
         self._live.pop(live.id, None)
@@ -339,11 +343,3 @@ class Attempts:
         """Make our own descriptor readable: there is something that no other one says."""
         if self._events or self._unsettled:
             os.eventfd_write(self._bell, 1)
-
-
-def _lives(pid: int, start: int) -> bool:
-    """Tell whether exactly that process lives."""
-    found = proc.grasp(pid, start)
-    if found is not None:
-        os.close(found)
-    return found is not None

@@ -1,6 +1,7 @@
 """The line to the launcher: found where one runs, made by starting one where none does.
 
-Knows the socket, and how the launcher is started. Must never know what is said over it, beyond the greeting.
+Knows the socket, and how the launcher is started. Must never know what is said over it, beyond the greeting, nor when
+another try makes sense; the pause before it is here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import select
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +63,35 @@ class Link:
                 if _start(state, linger_secs, log) and (link := cls.find(state)) is not None:
                     return link
         raise WorldError("the launcher does not start", hint=f"see {state / LOG}")
+
+
+class Rest:
+    """A pause between two tries that ends by itself, and rings a bell then, so that a selector can wait for it."""
+
+    def __init__(self, bell: int, secs: float) -> None:
+        """Name the eventfd that is rung, which stays open until `close`; nothing begins yet."""
+        self._bell, self._secs = bell, secs
+        self._timer: threading.Timer | None = None
+        self.lasts = False
+
+    def begin(self) -> None:
+        """Begin a pause; one that lasts goes on."""
+        if not self.lasts:
+            self.lasts = True
+            self._timer = threading.Timer(self._secs, self._end)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def close(self) -> None:
+        """See that no bell is rung any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+
+    def _end(self) -> None:
+        """End the pause, on a thread of its own."""
+        self.lasts = False
+        os.eventfd_write(self._bell, 1)
 
 
 def _connected(state: Path) -> socket.socket | None:

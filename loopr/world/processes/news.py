@@ -1,4 +1,4 @@
-"""What the engine hears of its attempts.
+"""What the engine hears of its attempts, and what is kept of one until it has ended.
 
 Plain values. Must never know where they come from.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from loopr.world.launcher.words import Outcome
+from loopr.world.launcher.words import LEASE_MARK, AttemptSpec, Outcome
 
 State = Literal["ended", "alive", "vanished", "unclaimed"]
 
@@ -25,3 +25,18 @@ class Ended(NamedTuple):
 
     id: str
     outcome: Outcome
+
+
+class Live:
+    """An attempt that has not ended; without its spec it cannot be started again."""
+
+    __slots__ = ("began", "folder", "id", "lease", "pidfd", "spec", "tries", "wish")
+
+    def __init__(self, attempt_id: str, folder: str, spec: AttemptSpec | None) -> None:
+        """Begin with one that was just submitted, or with one of an earlier engine, which has none."""
+        self.id, self.folder, self.spec = attempt_id, folder, spec
+        self.began = spec is None
+        self.lease = spec.env.get(LEASE_MARK, "") if spec else ""
+        self.pidfd = -1  # of its supervisor, where no launcher speaks for that
+        self.tries = 0
+        self.wish: str | None = None
