@@ -17,7 +17,7 @@ ifneq "$(shell cat $(STAMP) 2>/dev/null)" "$(CURDIR)"
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format demo bench soak docs clean
+.PHONY: help setup test lint format demo bench soak clients docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -55,7 +55,11 @@ bench: setup ## measure, and write what was measured to docs/benchmarks.md
 	$(PY) tests/bench/run.py $(ARGS)
 
 soak: setup ## run the simulation over SEEDS seeds, and the tests that take minutes
-	$(PY) -m pytest tests/sim tests/world -m 'soak or not soak' --seeds=$(SEEDS) --hypothesis-profile=soak --timeout=3600 $(ARGS)
+	$(PY) -m pytest tests/sim tests/world tests/e2e -m 'soak or not soak' --seeds=$(SEEDS) --hypothesis-profile=soak --timeout=3600 $(ARGS)
+
+clients: setup ## install the real agents that tests drive, at pinned versions, and run those tests
+	-$(PY) -m tests.standin.clients # what cannot be had is named, and its tests are skipped
+	$(PY) -m pytest -m clients $(ARGS)
 
 docs: setup ## write the generated pages of docs/ anew
 	$(PY) docs/generate.py

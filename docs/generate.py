@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pages.deciding import events_page, gates_page, lifecycle_page
-from pages.using import exit_codes_page, settings_page, verbs_page
+from pages.using import exit_codes_page, settings_page, tools_page, verbs_page
 
 DOCS = Path(__file__).resolve().parent
 
@@ -20,6 +20,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/exit-codes.md": exit_codes_page,
     "reference/gates.md": gates_page,
     "reference/settings.md": settings_page,
+    "reference/tools.md": tools_page,
     "reference/verbs.md": verbs_page,
 }
 

@@ -28,6 +28,8 @@ from loopr.world.journal import Change, Draft, Journal, Record, Spent
 Decide = Callable[[Forest, int], Iterator[Event]]
 Clock = Callable[[], int]
 MOST_RETRIES = 50
+MOST_ENTRIES = 1_024
+ENTRIES = "entries"
 WRITERS = 16
 
 
@@ -115,6 +117,7 @@ class Mind:
         """Read the forest; `policy` is what the settings lead to now."""
         self._memory, self._clock, self.actor, self._policy = memory, clock, actor, policy
         self.recalls = 0  # how often all was read anew: what others have decided by then was never handed out
+        self._bodies: dict[str, str | None] = {}  # of entries, as of late: every act about a loop asks for its own
         self.forest, self.seq = memory.recall()
 
     def heed_clock(self) -> list[Event]:
@@ -130,6 +133,10 @@ class Mind:
         """Decide by another policy from now on."""
         self._policy = policy
 
+    def take_policy(self) -> list[Event]:
+        """Remember the policy of now, if it is another one: whoever looks at the forest next looks by that."""
+        return self.decide(lambda forest, now: iter(()))
+
     def catch_up(self, records: Iterable[Record]) -> list[Event]:
         """Take in what others have remembered meanwhile, and return it."""
         events: list[Event] = []
@@ -139,6 +146,7 @@ class Mind:
             self.seq = each.seq
             events.append(event)
         self.forest.take_rows()
+        self._bodies.clear()
         return events
 
     def decide(self, decide: Decide) -> list[Event]:
@@ -160,6 +168,7 @@ class Mind:
     def _recall(self) -> None:
         """Read all of it anew."""
         self.forest, self.seq = self._memory.recall()
+        self._bodies.clear()
         self.recalls += 1
 
     def now(self) -> int:
@@ -183,6 +192,9 @@ class Mind:
         changes = [Change(*each) for each in rows.changes]
         spent = [Spent(self.seq + 1 + place, *charge) for place, charge in rows.charges]
         self.seq = self._memory.append(drafts, changes, spent, after=self.seq, moved_ms=rows.moved_ms)
+        for change in changes:
+            if change.table == ENTRIES:
+                self._keep(change.key, change.body)
 
     def entry(self, loop_id: str) -> Entry:
         """Return the entry a loop was declared with."""
@@ -193,8 +205,16 @@ class Mind:
 
     def find_entry(self, loop_id: str) -> Entry | None:
         """Return the entry a loop was declared with, None for a plan, which has none."""
-        body = self._memory.row("entries", loop_id)
+        if loop_id not in self._bodies:
+            self._keep(loop_id, self._memory.row(ENTRIES, loop_id))
+        body = self._bodies[loop_id]
         return decode_entry(json.loads(body)) if body else None
+
+    def _keep(self, loop_id: str, body: str | None) -> None:
+        """Keep an entry for those who will ask for it soon, but not all that there ever were."""
+        if len(self._bodies) >= MOST_ENTRIES:
+            self._bodies.clear()
+        self._bodies[loop_id] = body
 
 
 def _written(events: Iterable[Event]) -> Iterator[tuple[str, int, str, str | None]]:

@@ -16,9 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from loopr.core.policy import Policy
+from loopr.core.policy import DEFAULT_PROJECT, OWN_REPO, Policy
 from loopr.core.scene import Scene
-from loopr.errors import NotFound, PlanError
+from loopr.errors import NotFound, PlanError, SettingsError
 from loopr.recall import read_scene
 from loopr.world.journal import Journal
 from loopr.world.place import Head, Place, commit_of, find_place, head_of, remember_place
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from loopr.core.forest import Forest
     from loopr.core.observations import PolicySeen
     from loopr.driving.driver import Driver
+    from loopr.driving.kit import Kit
     from loopr.engine import Engine, Mind
     from loopr.hands import FileHands
     from loopr.world.lock import Holder
@@ -136,16 +137,27 @@ class Workspace:
         name = self.name_of(path)
         return name, path, *read_plan_file(path, name, self.policy)
 
-    def start_point(self) -> Head:
-        """Say which branch and commit new plans begin at."""
-        if self.place.repository is None:
-            return Head("", "")
-        return head_of(self.place.repository, self.settings.git.base)
+    def repository(self, project: str = DEFAULT_PROJECT) -> tuple[str, Path | None]:
+        """Return what the repository of a project's new plans is called, and its top; None where it has none."""
+        known = self.settings.projects.get(project)
+        repo = known.repo if known is not None else OWN_REPO
+        if repo in ("", OWN_REPO):
+            return repo, self.place.repository if repo else None
+        from loopr.grounds import project_problems  # slow to import, and most workspaces have one repository
 
-    def in_the_way(self, plan: str) -> str:
+        wrong = project_problems(self)[project]
+        if wrong is not None:
+            raise SettingsError("", problems=[wrong])
+        return repo, (self.place.root / repo).resolve()
+
+    def start_point(self, top: Path | None) -> Head:
+        """Say which branch and commit new plans in a repository begin at."""
+        return head_of(top, self.settings.git.base) if top is not None else Head("", "")
+
+    def in_the_way(self, top: Path, plan: str) -> str:
         """Name the branch that keeps a new plan from having its own; nothing if there is none."""
-        top, prefix = self.place.repository, self.settings.git.branch_prefix
-        if top is None or commit_of(top, f"refs/loopr/plans/{plan}"):
+        prefix = self.settings.git.branch_prefix
+        if commit_of(top, f"refs/loopr/plans/{plan}"):
             return ""
         parts = f"{prefix}{plan}".split("/")
         names = ("/".join(parts[: count + 1]) for count in range(len(parts)))
@@ -234,6 +246,12 @@ class Workspace:
             remember_place(self.place)
             stack.enter_context(EngineLock.acquire(self.place.lock, "engine"))
             yield build(self, stack, ForwardClock(wall_clock), step)
+
+    def kit(self) -> Kit:
+        """Gather what an attempt is prepared with, for whoever holds a lease and is no engine."""
+        from loopr.driving.building import kit_of
+
+        return kit_of(self, ForwardClock(wall_clock))
 
     def seen_policy(self) -> PolicySeen:
         """Return the policy of now as an observation, with the seal of what it is made from."""

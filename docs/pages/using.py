@@ -1,19 +1,22 @@
-"""The pages on how loopr is used: the settings, the verbs, the exit codes.
+"""The pages on how loopr is used: the settings, the verbs, the tools, the exit codes.
 
-Knows where the keys, the command line and the errors stand in the code. Must never describe one of them itself.
+Knows where the keys, the command line, the tools and the errors stand in the code. Must never describe one of them
+itself.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
 from loopr import errors
 from loopr.ui import cli
+from loopr.ui.mcp.tools import TOOLS, Tool
 from loopr.world.settings.keys import Key, allowed
 from loopr.world.settings.schema import SCHEMA
 from loopr.world.settings.writing import flow
@@ -161,6 +164,44 @@ def _does(option: click.Option) -> str:
     if isinstance(option.default, str | int | float) and not isinstance(option.default, bool):
         said.append(f"default {option.default}")
     return "; ".join(said) + ("; may be repeated" if option.multiple else "")
+
+
+# --- tools --------------------------------------------------------------------------------------------------------
+
+
+def tools_page() -> str:
+    """Tell every tool for agents with what it takes."""
+    return page(
+        "Tools",
+        "`loopr/ui/mcp/tools.py`, `loopr/ui/questions.py` and `loopr/ui/vocabulary.py`",
+        "What `loopr mcp` offers to an [agent](../guide/mcp.md). Each answers with the document that the verb of its "
+        "name prints with `--json`. Within a loop's command only those are offered that change nothing.",
+        *(_tool(each) for each in TOOLS.values()),
+    )
+
+
+def _tool(tool: Tool) -> str:
+    """Tell one tool."""
+    inputs = tool.schema()["properties"]
+    rows = [(code(name), _holds(inputs[name]), _needed(tool, name)) for name in tool.options]
+    does = "Changes nothing." if tool.reads else ""
+    head = [f"## {tool.name}", f"{tool.meaning} {does}".strip()]
+    return "\n\n".join([*head, *([table(("input", "holds", "meaning"), rows)] if rows else [])])
+
+
+def _needed(tool: Tool, name: str) -> str:
+    """Tell what an input means, and whether it must be given."""
+    return tool.options[name].meaning + ("; required" if name in tool.required else "")
+
+
+def _holds(schema: Mapping[str, Any]) -> str:
+    """Tell what may stand in an input."""
+    if schema.get("type") == "array":
+        return f"list of {_holds(schema['items'])}"
+    if "enum" in schema:
+        return " or ".join(map(code, schema["enum"]))
+    least = f" of at least {schema['minimum']}" if "minimum" in schema else ""
+    return str(schema.get("type", "any value")) + least
 
 
 # --- exit codes ---------------------------------------------------------------------------------------------------

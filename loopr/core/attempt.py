@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loopr.core import events as e
-from loopr.core.model import NO_USAGE, Ending, Lease, Loop, Status, Usage
+from loopr.core.model import NO_USAGE, Ending, Failure, Lease, Loop, Status, Usage
 from loopr.errors import Impossible
 
 S = Status
@@ -48,6 +48,7 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
         event.expires_at,
         at if pull else None,
         event.judge_only,
+        event.agent,
     )
     return loop._replace(
         status=S.RUNNING if pull else S.LEASED,
@@ -85,8 +86,11 @@ def _renewed_lease(loop: Loop, event: e.LeaseRenewed, at: int) -> Loop:
 
 
 def _work_ended(loop: Loop, event: e.WorkEnded, at: int) -> Loop:
-    """Stop the attempt's clock: what comes now is the engine's."""
+    """Stop the attempt's clock: what comes now is the engine's, or another lane's."""
     lease = _lease(loop)
+    if event.lane:
+        judged = lease._replace(expires_at=None, lane=event.lane, started_at=at)
+        return loop._replace(status=S.CHECKING, lease=judged, live=NO_USAGE)
     return loop._replace(status=S.CHECKING, lease=lease._replace(expires_at=None), live=clocked(loop, at))
 
 
@@ -102,8 +106,14 @@ def clocked(loop: Loop, at: int) -> Usage:
 def _passed(loop: Loop, event: e.Passed, at: int) -> Loop:
     """Go on to the person, which may take days: the attempt is paid for now; or to the plan branch."""
     if event.to is not S.AWAITING:
-        return loop._replace(status=event.to)
+        return loop._replace(status=event.to, live=clocked(loop, at))
     return loop._replace(status=event.to, lease=_lease(loop)._replace(started_at=None), live=NO_USAGE)
+
+
+def tallied(loop: Loop, failure: Failure) -> tuple[tuple[str, int], ...]:
+    """Count one more failure of a class."""
+    counts = dict(loop.tally)
+    return tuple((counts | {failure.value: counts.get(failure.value, 0) + 1}).items())
 
 
 def _refused(loop: Loop, event: e.Refused | e.Conflicted, at: int) -> Loop:
@@ -116,6 +126,7 @@ def _refused(loop: Loop, event: e.Refused | e.Conflicted, at: int) -> Loop:
         launch_failures=0,
         signature=event.signature,
         repeats=repeats,
+        tally=tallied(loop, Failure.CONFLICT if isinstance(event, e.Conflicted) else Failure.REFUSED),
         reason=event.reason,
     )
 
@@ -130,12 +141,18 @@ def _limited(loop: Loop, event: e.Limited, at: int) -> Loop:
     return over(loop)._replace(status=S.PENDING, judge_only=event.judge_only, reason=event.reason)
 
 
+def _judge_waits(loop: Loop, event: e.JudgeWaits, at: int) -> Loop:
+    """Wait for the judges' lane, at no cost."""
+    return over(loop)._replace(status=S.PENDING, judge_only=True, reason=event.reason)
+
+
 def _broke(loop: Loop, event: e.Broke, at: int) -> Loop:
     """Count a failure, and wait or be set aside."""
     return over(loop)._replace(
         status=event.to,
         failures=loop.failures + 1,
         launch_failures=loop.launch_failures + 1 if event.launch else 0,
+        tally=tallied(loop, event.failure),
         not_before=event.not_before,
         reason=event.reason,
     )
@@ -147,6 +164,7 @@ def _expired(loop: Loop, event: e.LeaseExpired, at: int) -> Loop:
         status=event.to,
         failures=loop.failures + 1,
         launch_failures=0,
+        tally=tallied(loop, Failure.INFRA),
         not_before=event.not_before,
         reason=event.reason,
     )
@@ -202,6 +220,7 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.LeaseRenewed: _renewed_lease,
     e.UsageSeen: _usage_seen,
     e.WorkEnded: _work_ended,
+    e.JudgeWaits: _judge_waits,
     e.Refused: _refused,
     e.Limited: _limited,
     e.Broke: _broke,

@@ -16,17 +16,20 @@ from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group, group_ready_since
 from loopr.core.grouping import GroupKey
 from loopr.core.intake import reclaim
-from loopr.core.limits import budgets_of, pick_lane
-from loopr.core.model import Loop
+from loopr.core.limits import budgets_of, own_budget_ends, own_budget_reached, pick_lane
+from loopr.core.model import Failure, Loop, Status
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.ranking import Candidate, Group
 
 Open = list[tuple[GroupKey, Group]]
+ENGINE = "engine"
+"""The holder of every lease that is not a pull worker's."""
 
 
 def choose(forest: Forest, now: int) -> Iterator[Event]:
     """Decide one round: what has expired or landed as a whole, then grants until a gate closes on everybody."""
     yield from _expired(forest, now)
+    yield from _spent_up(forest, now)
     yield from _landed_convoys(forest)
     if now < forest.shared.paced_until():
         return
@@ -48,6 +51,20 @@ def _expired(forest: Forest, now: int) -> Iterator[Event]:
             yield from reclaim(forest, loop, now, f"the lease of {loop.lease.holder} expired")
         elif loop.ending is not None and loop.ending.expires_at is not None and now >= loop.ending.expires_at:
             yield e.AttemptGone(loop_id, loop.ending.attempt)
+
+
+def _spent_up(forest: Forest, now: int) -> Iterator[Event]:
+    """Set every running loop aside that has used up the time it had of its own."""
+    for ends, loop in _timed_by_budget(forest):
+        if now >= ends and (reached := own_budget_reached(forest, loop, now)):
+            yield e.SetAside(loop.id, loop.attempt, Failure.BUDGET, reached, live=True)
+
+
+def _timed_by_budget(forest: Forest) -> list[tuple[int, Loop]]:
+    """List the running loops that have so much time and no more, with the end of it."""
+    running = (forest.loops[each] for each in forest.tree.by_status[Status.RUNNING])
+    ends = ((own_budget_ends(forest, loop), loop) for loop in running)
+    return [(at, loop) for at, loop in ends if at is not None]
 
 
 def _landed_convoys(forest: Forest) -> Iterator[Event]:
@@ -126,7 +143,7 @@ def _starving(forest: Forest, groups: Open, now: int) -> Candidate | None:
     return min(found, default=None)
 
 
-def grant(forest: Forest, loop: Loop, now: int, *, holder: str = "engine", pull: bool = False) -> e.LeaseGranted:
+def grant(forest: Forest, loop: Loop, now: int, *, holder: str = ENGINE, pull: bool = False) -> e.LeaseGranted:
     """Write the lease of a loop's next attempt."""
     return e.LeaseGranted(
         loop.id,
@@ -136,6 +153,7 @@ def grant(forest: Forest, loop: Loop, now: int, *, holder: str = "engine", pull:
         holder,
         now + forest.policy.lease_ttl_ms if pull else None,
         loop.judge_only and not pull,
+        "" if pull or loop.judge_only else forest.agent_of(loop),
     )
 
 
@@ -159,11 +177,12 @@ def take(
 
 def next_wake(forest: Forest, now: int) -> int | None:
     """Return the instant at which something may change by itself, if there is one."""
-    lanes = (lane.rest_until for lane in forest.shared.lanes.values())
+    lanes = (at for lane in forest.shared.lanes.values() for at in (lane.rest_until, lane.level_until))
     timed = (forest.loops[each] for each in forest.tree.timed)
     expiries = (each.expires_at for loop in timed for each in (loop.lease, loop.ending) if each is not None)
     candidates = [forest.ready.next_backoff(), forest.shared.paced_until(), forest.shared.host[1], *lanes, *expiries]
     candidates += [forest.ledger.frees_at(scope, now) for scope in _budgeted(forest)]
+    candidates += [ends for ends, _ in _timed_by_budget(forest)]
     return min((at for at in candidates if at is not None and at > now), default=None)
 
 

@@ -15,6 +15,7 @@ from loopr.core import events, workspace_events
 from loopr.core.events import Event, LoopEvent
 from loopr.core.model import Failure, Status, Terms, Usage
 from loopr.core.policy import Budget
+from loopr.core.shared import WORKSPACE
 from loopr.errors import Impossible
 
 
@@ -33,10 +34,19 @@ _ABSTRACT = (Event, LoopEvent)
 EVENTS: Mapping[str, type[Event]] = {_snake(cls.__name__): cls for cls in _concrete()}
 NAMES: Mapping[type[Event], str] = {cls: name for name, cls in EVENTS.items()}
 
-VERSIONS: Mapping[str, int] = {}
+
+def _of_everything(values: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 called the scope of everything as a plan may be called."""
+    return values | ({"scope": WORKSPACE} if values["scope"] == "workspace" else {})
+
+
+VERSIONS: Mapping[str, int] = {"scope_held": 2, "scope_lifted": 2}
 """The payload version of every event that has ever changed; all others are at 1."""
 
-UPCASTERS: Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPCASTERS: Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    ("scope_held", 1): _of_everything,
+    ("scope_lifted", 1): _of_everything,
+}
 """How a payload of (event, version) becomes one of the next version."""
 
 

@@ -24,7 +24,7 @@ def cost(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event
     """Say what trouble at the end of the present attempt leads to, for the loop and for its lane."""
     from_command = loop.status in (Status.LEASED, Status.RUNNING)
     if from_command and not trouble.launch and trouble.failure not in _SAYS_NOTHING_OF_THE_LANE:
-        yield from lane_worked(scene, loop)
+        yield from has_worked(scene, loop)
     yield from _COSTS[trouble.failure](scene, loop, trouble, now)
 
 
@@ -37,12 +37,17 @@ def refusal_target(scene: Scene, loop: Loop, signature: str) -> tuple[Status, st
     """Say where the next refusal leads: on, or to the end of the iterations or of the patience."""
     limit = scene.policy.type_of(loop.type).max_iterations
     if loop.iteration - loop.granted_iterations >= limit:
-        return Status.FAILED, f"refused {limit} times, its limit: "
+        return Status.FAILED, f"refused {_count(limit, 'time')}, its limit: "
     patience = scene.policy.retry.no_progress
     repeats = loop.repeats + 1 if signature and signature == loop.signature else 1
     if signature and patience and repeats >= patience:
-        return Status.FAILED, f"no progress: the same answer {repeats} times in a row: "
+        return Status.FAILED, f"no progress: the same answer {_count(repeats, 'time')} in a row: "
     return Status.PENDING, ""
+
+
+def _count(number: int, word: str) -> str:
+    """Count things in words."""
+    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def _refused(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
@@ -65,7 +70,7 @@ def _conflict(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[
         return
     limit = scene.policy.retry.max_conflicts
     if to is Status.PENDING and loop.conflicts + 1 >= limit:
-        to, why = Status.PARKED, f"max_conflicts: {limit} conflicts while landing: "
+        to, why = Status.PARKED, f"max_conflicts: {_count(limit, 'conflict')} while landing: "
     yield e.Conflicted(loop.id, attempt_of(loop), to, trouble.signature, why + trouble.reason)
 
 
@@ -82,9 +87,11 @@ def failure_target(scene: Scene, loop: Loop, launch: bool, now: int) -> tuple[St
     """Say where the next failure leads: to another try after a delay, or aside."""
     retry = scene.policy.retry
     if launch and loop.launch_failures + 1 >= retry.max_launch_failures:
-        return Status.PARKED, f"max_launch_failures: it did not start {retry.max_launch_failures} times in a row: ", 0
+        times = _count(retry.max_launch_failures, "time")
+        return Status.PARKED, f"max_launch_failures: it did not start {times} in a row: ", 0
     if loop.failures + 1 >= retry.max_attempts:
-        return Status.PARKED, f"max_attempts: {retry.max_attempts} attempts ended without a verdict: ", 0
+        attempts = _count(retry.max_attempts, "attempt")
+        return Status.PARKED, f"max_attempts: {attempts} ended without a verdict: ", 0
     return Status.PENDING, "", now + backoff_ms(retry, loop.failures + 1, loop.id, attempt_of(loop))
 
 
@@ -129,11 +136,25 @@ def _lane(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Even
 def _host(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
     """The machine is in the way: nothing starts until it is probed again."""
     yield _free(scene, loop, trouble)
-    if scene.shared.host[0] != trouble.reason:
-        yield w.HostChanged(trouble.reason, now + scene.policy.retry.base_ms)
+    host = scene.shared.host
+    if host.reason != trouble.reason:
+        refusals = host.refusals + (not host.reason)  # what else it refuses meanwhile is no other time
+        yield w.HostChanged(trouble.reason, now + host_rest_ms(scene, refusals), refusals)
 
 
-def lane_worked(scene: Scene, loop: Loop) -> Iterator[Event]:
+def host_rest_ms(scene: Scene, refusals: int) -> int:
+    """Say how long nothing starts after the machine has refused something so often in a row."""
+    return backoff_ms(scene.policy.retry, refusals, "host", refusals)
+
+
+def has_worked(scene: Scene, loop: Loop) -> Iterator[Event]:
+    """Let lane and machine forget what they have refused before this attempt."""
+    if scene.shared.host.refusals and not scene.shared.host.reason:
+        yield w.HostWorked()
+    yield from _lane_worked(scene, loop)
+
+
+def _lane_worked(scene: Scene, loop: Loop) -> Iterator[Event]:
     """Let a lane forget its hits and widen its ramp after an attempt from after its rest."""
     name = loop.lane
     if name is None or loop.lease is None:

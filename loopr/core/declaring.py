@@ -81,6 +81,7 @@ def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, se
         command=entry.run is not None or entry.agent is not None,
         files=entry.files,
         budget=entry.budget,
+        agent=entry.agent or "" if entry.run is None else "",
     )
 
 
@@ -227,6 +228,11 @@ def defer_if_landing(loop: Loop, event: e.LoopEvent) -> e.LoopEvent:
     kept = json.loads(loop.deferred[1]) if loop.deferred is not None else {}
     kept["cancel" if isinstance(event, e.Cancelled) else "entry"] = encode(event)
     return e.Deferred(loop.id, encode(event)[0], json.dumps(kept, separators=(",", ":")))
+
+
+def awaits_cancel(loop: Loop) -> bool:
+    """Say whether a loop is cancelled as soon as its landing is over."""
+    return _waiting(loop, "cancel") is not None
 
 
 def _waiting(loop: Loop, kind: str) -> e.LoopEvent | None:

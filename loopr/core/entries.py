@@ -63,6 +63,11 @@ def identity(entry: Entry) -> str:
     return _digest([entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check])
 
 
+def plan_identity(plan: Artifact) -> str:
+    """Return the digest of what would make a plan's own command do other work: never its project or budget."""
+    return _digest([plan.title, plan.text])
+
+
 def outline_digest(entry: Entry) -> str:
     """Return the digest of an entry's nested children with all they say, or "" if there are none."""
     return _digest([encode_entry(child) for child in entry.children]) if entry.children else ""

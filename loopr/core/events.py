@@ -138,6 +138,7 @@ class LeaseGranted(LoopEvent):
     holder: str = "engine"
     expires_at: int | None = None
     judge_only: bool = False
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +185,18 @@ class LeaseExpired(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class WorkEnded(LoopEvent):
-    """The command ended well; the engine judges what it left."""
+    """The command ended well; the engine judges what it left, on another lane if its judges have one."""
 
     attempt: int
+    lane: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWaits(LoopEvent):
+    """The command ended well, and no lane takes its judges now: the next attempt is for them alone."""
+
+    attempt: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

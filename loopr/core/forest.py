@@ -95,7 +95,9 @@ class Forest(Scene):
         """Charge an attempt that has just ended to whoever pays, and to the loop: its lease and clock are gone."""
         owner = old.lease or old.ending
         kept = new.lease or new.ending
-        if owner is None or owner.started_at is None or (kept is not None and kept.started_at is not None):
+        if owner is None or owner.started_at is None:
+            return new
+        if kept is not None and kept.started_at is not None and kept.lane == owner.lane:
             return new
         charge = charge_of(self.policy, old, clocked(old, at), owner.lane, at)
         self._charges.append((self._applied - 1, charge))

@@ -207,8 +207,8 @@ def _capacity(scene: Scene, loop: Loop, now: int) -> Closed:
 
 def _host(scene: Scene, loop: Loop, now: int) -> Closed:
     """The machine can take no further work."""
-    reason, until = scene.shared.host
-    return (reason, until or None) if reason else None
+    host = scene.shared.host
+    return (host.reason, host.until or None) if host.reason else None
 
 
 def _drain(scene: Scene, loop: Loop, now: int) -> Closed:

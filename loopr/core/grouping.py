@@ -35,7 +35,7 @@ def group_key(scene: Scene, loop: Loop) -> GroupKey:
         loop.project,
         "" if scene.loops[loop.plan].budget.unlimited else loop.plan,
         loop.type,
-        own.lanes,
+        scene.lanes_of(loop),
         line,
         loop.command or own.has_command,
     )
@@ -67,4 +67,4 @@ def _only_ceilings(scene: Scene, loop: Loop, now: int) -> bool:
 def _is_full(scene: Scene, name: str, now: int) -> bool:
     """Say whether a lane works and has as many loops as it may; one that rests or is parked is no ceiling."""
     lane = scene.shared.lane(name)
-    return not lane.parked and now >= lane.rest_until and lane_full(scene, name) is not None
+    return not lane.parked and now >= lane.rest_until and lane_full(scene, name, now) is not None

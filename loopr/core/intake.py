@@ -12,7 +12,7 @@ from typing import Any
 from loopr.core import events as e
 from loopr.core import observations as o
 from loopr.core import workspace_events as w
-from loopr.core.costs import attempt_of, cost, failure_target, lane_worked
+from loopr.core.costs import attempt_of, cost, failure_target, has_worked
 from loopr.core.declaring import (
     after_landing,
     change_entry,
@@ -20,12 +20,12 @@ from loopr.core.declaring import (
     hand_down_project,
     outline_problems,
 )
-from loopr.core.entries import Artifact
+from loopr.core.entries import Artifact, plan_identity
 from loopr.core.events import Event
-from loopr.core.limits import own_budget_reached
+from loopr.core.limits import judge_lane, own_budget_reached
 from loopr.core.model import Failure, Loop, Status, Terms
-from loopr.core.policy import encode_policy
 from loopr.core.scene import Scene
+from loopr.core.serving import SERVING
 
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 _HAS_RUN = frozenset({Failure.REFUSED, Failure.CONFLICT})
@@ -53,7 +53,7 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
     terms = Terms(
         seen.artifact.title,
         project=seen.artifact.project,
-        identity=seen.digest,
+        identity=plan_identity(seen.artifact),
         budget=seen.artifact.budget,
     )
     known = scene.loops.get(seen.plan)
@@ -61,9 +61,9 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
     if known is None:
         yield e.Declared(seen.plan, scene.policy.root_type, None, terms)
     if bound is None:
-        yield w.PlanBound(seen.plan, seen.source, seen.digest, seen.base_branch, seen.base_commit)
+        yield w.PlanBound(seen.plan, seen.source, seen.digest, seen.base_branch, seen.base_commit, seen.repo)
     elif (bound.source, bound.digest) != (seen.source, seen.digest):
-        yield w.PlanBound(seen.plan, seen.source, seen.digest, bound.base_branch, bound.base_commit)
+        yield w.PlanBound(seen.plan, seen.source, seen.digest, bound.base_branch, bound.base_commit, bound.repo)
     if known is not None and bound is not None and bound.digest == seen.digest:
         return
     loop = scene.loops[seen.plan]
@@ -222,8 +222,9 @@ def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Eve
     if seen.trouble is not None and loop.status in (Status.LEASED, Status.RUNNING):
         yield from cost(scene, loop, seen.trouble, now)
     elif seen.trouble is None and loop.status is Status.RUNNING:
-        yield from lane_worked(scene, loop)
-        yield e.WorkEnded(loop.id, seen.attempt)
+        yield from has_worked(scene, loop)
+        lane, waits = judge_lane(scene, loop, now)
+        yield e.JudgeWaits(loop.id, seen.attempt, waits) if waits else e.WorkEnded(loop.id, seen.attempt, lane)
 
 
 def _judged(scene: Scene, seen: o.Judged, now: int) -> Iterator[Event]:
@@ -272,49 +273,9 @@ def _stop_seen(scene: Scene, seen: o.StopSeen, now: int) -> Iterator[Event]:
         yield e.AttemptGone(loop.id, seen.attempt)
 
 
-# --- the engine and its machine -----------------------------------------------------------------------------------
-
-
-def _policy_seen(scene: Scene, seen: o.PolicySeen, now: int) -> Iterator[Event]:
-    """The policy is journalled whole, when it changes; lanes that were parked over settings may be mended now."""
-    changed = seen.policy != scene.policy or not scene.shared.policy_known
-    if changed or seen.seal != scene.shared.seal:
-        yield w.PolicyLoaded(encode_policy(seen.policy), seen.seal)
-    if changed:
-        for name in [name for name, lane in scene.shared.lanes.items() if lane.parked]:
-            yield w.LaneReset(name, "changed settings")
-
-
-def _host_seen(scene: Scene, seen: o.HostSeen, now: int) -> Iterator[Event]:
-    """The machine changed its mind."""
-    if scene.shared.host != (seen.reason, seen.until):
-        yield w.HostChanged(seen.reason, seen.until)
-
-
 def _noticed(scene: Scene, seen: o.Noticed, now: int) -> Iterator[Event]:
     """Something is in the way of an effect, or no longer."""
     yield from _problem(scene, seen.place, seen.text) if seen.text else _clear_problem(scene, seen.place)
-
-
-def _engine_began(scene: Scene, seen: o.EngineBegan, now: int) -> Iterator[Event]:
-    """An engine has begun."""
-    yield w.EngineStarted(seen.pid, seen.host)
-
-
-def _engine_drains(scene: Scene, seen: o.EngineDrains, now: int) -> Iterator[Event]:
-    """Nothing more is started."""
-    if not scene.shared.engine.draining:
-        yield w.EngineDraining(seen.by)
-
-
-def _engine_left(scene: Scene, seen: o.EngineLeft, now: int) -> Iterator[Event]:
-    """The engine has ended in good order."""
-    yield w.EngineEnded()
-
-
-def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event]:
-    """Every stored instant moves with the clock."""
-    yield w.ClockMoved(-seen.by_ms)
 
 
 def reclaim(scene: Scene, loop: Loop, now: int, why: str) -> Iterator[Event]:
@@ -339,11 +300,6 @@ _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.LandingDone: _landing_done,
     o.LandingFailed: _landing_failed,
     o.StopSeen: _stop_seen,
-    o.PolicySeen: _policy_seen,
-    o.HostSeen: _host_seen,
     o.Noticed: _noticed,
-    o.EngineBegan: _engine_began,
-    o.EngineDrains: _engine_drains,
-    o.EngineLeft: _engine_left,
-    o.ClockBehind: _clock_behind,
+    **SERVING,
 }

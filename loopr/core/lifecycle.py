@@ -46,6 +46,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.LeaseRenewed: _row(S.RUNNING, None, "a pull worker is alive"),
     e.UsageSeen: _row(_ALL, None, "what the attempt has used so far, also while it is told to stop"),
     e.WorkEnded: _row(S.RUNNING, S.CHECKING, "the command ended well; what is there has been committed"),
+    e.JudgeWaits: _row(S.RUNNING, S.PENDING, "free: as above, and no lane takes its judges now"),
     e.Refused: _row(
         frozenset({S.RUNNING, S.CHECKING, S.LANDING}), frozenset({S.PENDING, S.FAILED}), "iteration + 1, failures 0"
     ),

@@ -13,6 +13,10 @@ from loopr.core.policy import DEFAULT_LANE, NO_BUDGET, Budget
 from loopr.core.scene import Scene
 
 MAX_REST_DOUBLINGS = 6
+FULL = 1000
+"""A window that is used up, in thousandths."""
+UNKNOWN_WINDOW_MS = 3_600_000
+"""How long a level holds of which nobody says when it ends."""
 
 
 # --- lanes --------------------------------------------------------------------------------------------------------
@@ -31,11 +35,11 @@ def lane_closed(scene: Scene, name: str, now: int) -> tuple[str, int | None] | N
     if now < lane.rest_until:
         why = f": {lane.reason}" if lane.reason else ""
         return f"lane {name} is backing off{why} ({lane.hits} hit{'s' * (lane.hits != 1)})", lane.rest_until
-    return lane_full(scene, name)
+    return lane_full(scene, name, now)
 
 
-def lane_full(scene: Scene, name: str) -> tuple[str, None] | None:
-    """Say why a working lane is at its limit or ramp, None if it is not."""
+def lane_full(scene: Scene, name: str, now: int) -> tuple[str, None] | None:
+    """Say why a working lane is at its limit or ramp, or as wide as is wise before its wall; None if it is not."""
     used = scene.occupancy.by_lane.get(name, 0)
     limit = scene.policy.lane(name).max_concurrent
     if limit is not None and used >= limit:
@@ -43,12 +47,56 @@ def lane_full(scene: Scene, name: str) -> tuple[str, None] | None:
     ramp = scene.shared.lane(name).ramp
     if ramp is not None and used >= ramp:
         return f"lane {name} starts slowly after its rest: {ramp} at once for now", None
+    width = slow_width(scene, name, now)
+    if width is not None and used >= width:
+        percent = scene.shared.lane(name).level // 10
+        return f"{percent}% of lane {name}'s window is used: only {width} at once until it begins anew", None
     return None
+
+
+def slow_width(scene: Scene, name: str, now: int) -> int | None:
+    """Return how many may use a lane at once whose window is nearly used up; None while it may be used as it is.
+
+    It narrows from all to one, as the rest of the window does.
+    """
+    lane, policy = scene.shared.lane(name), scene.policy.lane(name)
+    if policy.slow_above is None or now >= lane.level_until or lane.level < policy.slow_above:
+        return None
+    ceilings = (policy.max_concurrent, scene.policy.max_loops, scene.policy.max_api_calls * (name != DEFAULT_LANE))
+    most = min((each for each in ceilings if each is not None and each > 0), default=1)
+    left, whole = max(0, FULL - lane.level), FULL - policy.slow_above
+    return max(1, -(-most * left // whole)) if whole else 1
 
 
 def pick_lane(scene: Scene, loop: Loop, now: int) -> str | None:
     """Return the first lane that takes the loop now."""
     return next((name for name in scene.lanes_of(loop) if lane_closed(scene, name, now) is None), None)
+
+
+def judge_lane(scene: Scene, loop: Loop, now: int) -> tuple[str, str]:
+    """Return the lane that takes the judges of a running loop, nothing for its own; and what is in the way of all."""
+    names = scene.policy.type_of(loop.type).judge_lanes
+    if not names or (loop.lane in names and not _is_shut(scene, loop.lane or "", now)):
+        return "", ""
+    closed = {name: lane_closed(scene, name, now) or _api_full(scene, loop, name) for name in names}
+    free = next((name for name, found in closed.items() if found is None), None)
+    if free is not None:
+        return free, ""
+    first = closed[names[0]]
+    return "", first[0] if first is not None else ""
+
+
+def _is_shut(scene: Scene, name: str, now: int) -> bool:
+    """Say whether a lane rests or is parked."""
+    lane = scene.shared.lane(name)
+    return bool(lane.parked) or now < lane.rest_until
+
+
+def _api_full(scene: Scene, loop: Loop, name: str) -> tuple[str, None] | None:
+    """Say why a loop that goes on to a lane would be one API call too many, None if it would not."""
+    adds = name != DEFAULT_LANE and loop.lane == DEFAULT_LANE
+    full = adds and scene.occupancy.api_calls >= scene.policy.max_api_calls
+    return (f"all {scene.policy.max_api_calls} API calls are taken", None) if full else None
 
 
 def ramp_after(scene: Scene, name: str) -> int | None:
@@ -80,16 +128,29 @@ def budget_closed(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] 
     """Say which budget has no room for the loop, and when its window frees some; None if all have."""
     for scope, name, budget in budgets_of(scene, loop):
         used = scene.ledger.used(scope, now).plus(reserved(scene, scope, now))
-        for amount, limit, unit in (
-            (used.cost, budget.tokens, "tokens"),
-            (used.usd, budget.micro_usd, "usd"),
-            (used.ms, budget.secs, "secs"),
-        ):
-            if limit is not None and amount >= limit * _SCALE[unit]:
-                return f"the {unit} budget of {name} is reached", scene.ledger.frees_at(scope, now)
+        for unit in _reached(used, budget):
+            return f"the {unit} budget of {name} is reached", scene.ledger.frees_at(scope, now)
         if _unmeasured_busy(scene, scope, loop, now):
             return f"the first {loop.type} at the cost of {name} is being measured", None
     return None
+
+
+def spent_budgets(scene: Scene, loop: Loop, now: int) -> Iterator[tuple[str, str]]:
+    """List the budgets that are used up by what has ended alone, which hold a loop back: the name, and what of it."""
+    for scope, name, budget in budgets_of(scene, loop):
+        for unit in _reached(scene.ledger.used(scope, now), budget):
+            yield name, unit
+
+
+def _reached(used: Sums, budget: Budget) -> Iterator[str]:
+    """List the units of which a budget is reached."""
+    for amount, limit, unit in (
+        (used.cost, budget.tokens, "tokens"),
+        (used.usd, budget.micro_usd, "usd"),
+        (used.ms, budget.secs, "secs"),
+    ):
+        if limit is not None and amount >= limit * _SCALE[unit]:
+            yield unit
 
 
 _SCALE = {"tokens": 1000, "usd": 1, "secs": 1000}
@@ -105,10 +166,12 @@ def _paid_by(scene: Scene, scope: Scope) -> Iterator[Loop]:
         yield loop
 
 
-def reserved(scene: Scene, scope: Scope, now: int) -> Sums:
-    """Sum what the running loops of a payer will have used at least: so far, or the mean of their type."""
+def reserved(scene: Scene, scope: Scope, now: int, *, but: str = "") -> Sums:
+    """Sum what the running loops of a payer, `but` one, will have used at least: so far, or the mean of their type."""
     total = Sums()
     for loop in _paid_by(scene, scope):
+        if loop.id == but:
+            continue
         seen = scene.ledger.used_by_type(scope, loop.type, now)
         n = max(1, seen.attempts)
         total = total.plus(
@@ -131,17 +194,52 @@ def _unmeasured_busy(scene: Scene, scope: Scope, loop: Loop, now: int) -> bool:
 
 def own_budget_reached(scene: Scene, loop: Loop, now: int) -> str | None:
     """Say which part of its own budget a loop has reached; that parks it."""
-    own = loop.budget if not loop.budget.unlimited and loop.parent is not None else NO_BUDGET
-    typed = scene.policy.type_of(loop.type).budget
     live = scene.live_usage(loop, now) if loop.lease is not None else None
     cost = loop.spent.cost + (scene.cost_so_far(loop, now) if live else 0)
     usd = loop.spent.usd + (scene.usd_so_far(loop, now) if live else 0)
     ms = loop.spent.ms + (live.ms if live else 0)
-    for amount, key, scale in ((cost, "tokens", 1000), (usd, "micro_usd", 1), (ms, "secs", 1000)):
-        limits = [each for each in (getattr(own, key), getattr(typed, key)) if each is not None]
-        if limits and amount >= min(limits) * scale:
-            return f"its own budget of {key.replace('micro_usd', 'usd')} is used up"
+    own = own_budget(scene, loop)
+    for amount, limit, unit in ((cost, own.tokens, "tokens"), (usd, own.micro_usd, "usd"), (ms, own.secs, "secs")):
+        if limit is not None and amount >= limit * _SCALE[unit]:
+            return f"its own budget of {unit} is used up"
     return None
+
+
+def own_budget(scene: Scene, loop: Loop) -> Budget:
+    """Return what a loop itself may use: the smaller of its entry's and its type's budget; a plan's is its tree's."""
+    typed = scene.policy.type_of(loop.type).budget
+    if loop.parent is None or loop.budget.unlimited:
+        return typed
+    return Budget(*(_least(getattr(loop.budget, key), getattr(typed, key)) for key in ("tokens", "micro_usd", "secs")))
+
+
+def _least(*numbers: int | None) -> int | None:
+    """Return the smallest of the numbers that there are."""
+    return min((each for each in numbers if each is not None), default=None)
+
+
+def own_budget_ends(scene: Scene, loop: Loop) -> int | None:
+    """Say when a running loop will have used up the time it has of its own, None where it has as much as it likes.
+
+    Tokens and money are only known as far as its stream tells, so the clock ends nothing on their account.
+    """
+    secs, started = own_budget(scene, loop).secs, loop.lease.started_at if loop.lease is not None else None
+    if secs is None or started is None or loop.live.ms:
+        return None
+    return started + max(0, secs * 1000 - loop.spent.ms)
+
+
+def tokens_left(scene: Scene, loop: Loop, now: int) -> int | None:
+    """Say how many tokens an attempt of a loop may use before a budget is reached, None where none limits them."""
+    left = []
+    own = own_budget(scene, loop).tokens
+    if own is not None:
+        left.append(own * 1000 - loop.spent.cost)
+    for scope, _, budget in budgets_of(scene, loop):
+        if budget.tokens is not None:
+            used = scene.ledger.used(scope, now).plus(reserved(scene, scope, now, but=loop.id))
+            left.append(budget.tokens * 1000 - used.cost)
+    return max(0, min(left)) // 1000 if left else None
 
 
 def api_lane(scene: Scene, loop: Loop, now: int) -> bool:

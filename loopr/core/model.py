@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from loopr.core.policy import NO_BUDGET, Budget
+from loopr.core.policy import NO_BUDGET, OWN_REPO, Budget
 
 
 class Status(StrEnum):
@@ -91,7 +91,10 @@ NOTHING_SPENT = Spent()
 
 
 class Lease(NamedTuple):
-    """The right to make one attempt; `grant` counts all grants of the workspace, so it orders leases exactly."""
+    """The right to make one attempt; `grant` counts all grants of the workspace, so it orders leases exactly.
+
+    `agent` is the preset that works in it, nothing where a command or a pull worker does.
+    """
 
     attempt: int
     holder: str
@@ -101,6 +104,7 @@ class Lease(NamedTuple):
     expires_at: int | None = None
     started_at: int | None = None
     judge_only: bool = False
+    agent: str = ""
 
 
 class Ending(NamedTuple):
@@ -118,7 +122,8 @@ class Ending(NamedTuple):
 class Terms(NamedTuple):
     """What an entry says of a loop: the part of a `Loop` that comes from its parent's artifact.
 
-    `identity` is the digest of what would make it other work, `outline` that of its nested children ("" if none).
+    `identity` is the digest of what would make it other work, `outline` that of its nested children ("" if none),
+    `agent` the preset that it names, if it does.
     """
 
     title: str
@@ -131,10 +136,14 @@ class Terms(NamedTuple):
     command: bool = False
     files: tuple[str, ...] = ()
     budget: Budget = NO_BUDGET
+    agent: str = ""
 
 
 class Loop(NamedTuple):
-    """One node of the tree: how it was declared, then where it stands."""
+    """One node of the tree: how it was declared, then where it stands.
+
+    `tally` counts what went wrong by class, since its counters last began.
+    """
 
     id: str
     type: str
@@ -150,6 +159,7 @@ class Loop(NamedTuple):
     command: bool = False
     files: tuple[str, ...] = ()
     budget: Budget = NO_BUDGET
+    agent: str = ""
     created: int = 0
 
     status: Status = Status.PENDING
@@ -165,6 +175,7 @@ class Loop(NamedTuple):
     conflicts: int = 0
     signature: str = ""
     repeats: int = 0
+    tally: tuple[tuple[str, int], ...] = ()
     not_before: int = 0
     lease: Lease | None = None
     ending: Ending | None = None
@@ -242,7 +253,11 @@ class Score(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A provider account: how often it was hit, until when it rests, and how it ramps up again."""
+    """A provider account: how often it was hit, until when it rests, and how it ramps up again.
+
+    `level` is the share of its provider's window that was used when somebody last said so, in thousandths; it holds
+    until `level_until`.
+    """
 
     hits: int = 0
     rest_from: int = 0
@@ -251,6 +266,8 @@ class Lane(NamedTuple):
     ramp: int | None = None
     parked: str = ""
     reason: str = ""
+    level: int = 0
+    level_until: int = 0
 
 
 class Convoy(NamedTuple):
@@ -261,12 +278,16 @@ class Convoy(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """The file a plan was started from, and the branch and commit its work begins at."""
+    """The file a plan was started from, the branch and commit its work begins at, and the repository they are in.
+
+    `repo` is written as in the settings of its project; nothing where the project has none.
+    """
 
     source: str
     digest: str
     base_branch: str = ""
     base_commit: str = ""
+    repo: str = OWN_REPO
 
 
 class Engine(NamedTuple):
@@ -276,6 +297,14 @@ class Engine(NamedTuple):
     draining: bool = False
     last_grant_at: int = 0
     cut_short: bool = False
+
+
+class Host(NamedTuple):
+    """Why the machine takes no more work, when to ask it again, and how often in a row it has refused some."""
+
+    reason: str = ""
+    until: int = 0
+    refusals: int = 0
 
 
 _LOOP_DEFAULTS = Loop("", "", "", None, 0, 0, "")
@@ -288,6 +317,7 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "lease": lambda value: Lease(*value),
     "ending": lambda value: Ending(*value),
     "hold": lambda value: Hold(*value),
+    "tally": lambda value: tuple((name, count) for name, count in value),
     "spent": lambda value: Spent(*value),
     "live": lambda value: Usage(*value),
     "deferred": tuple,

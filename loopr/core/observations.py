@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from loopr.core.entries import Artifact
 from loopr.core.model import Failure, Usage
-from loopr.core.policy import Policy
+from loopr.core.policy import OWN_REPO, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class PlanOffered(Observation):
     source: str
     base_branch: str = ""
     base_commit: str = ""
+    repo: str = OWN_REPO
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,15 @@ class AttemptUsed(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class LaneLevel(Observation):
+    """A provider says how much of a lane's window is used, in thousandths, and if it does when that begins anew."""
+
+    lane: str
+    level: int
+    resets_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptEnded(Observation):
     """The attempt's command is over: well, or with trouble."""
 
@@ -176,10 +186,11 @@ class PolicySeen(Observation):
 
 @dataclass(frozen=True, slots=True)
 class HostSeen(Observation):
-    """The machine can take no further work for a reason, or (an empty one) it can."""
+    """The machine can take no further work for a reason, or (an empty one) it can; how often it has refused so far."""
 
     reason: str
     until: int = 0
+    refusals: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +199,22 @@ class Noticed(Observation):
 
     place: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListenersSet(Observation):
+    """These hooks and addresses are set now; whoever of them is new hears of what comes after an event."""
+
+    listeners: tuple[str, ...]
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerTold(Observation):
+    """A hook or an address has been told of all that concerns it up to an event."""
+
+    listener: str
+    upto: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ _ENDS = (
     e.Landed,
     e.Refused,
     e.Conflicted,
+    e.JudgeWaits,
     e.Limited,
     e.Broke,
     e.SetAside,
@@ -103,6 +104,7 @@ _ENDS = (
 )
 _WORDS: Mapping[type[Event], str] = {
     e.Landed: "complete",
+    e.JudgeWaits: "limited",
     e.Refused: "refused",
     e.Conflicted: "conflict",
     e.LeaseReleased: "released",

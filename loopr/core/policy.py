@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 DEFAULT_LANE = "default"
 DEFAULT_PROJECT = "default"
+OWN_REPO = "."
+"""What the repository around the workspace is called; nothing is no repository at all."""
 DEFAULT_MAX_ITERATIONS = 100
 
 
@@ -33,9 +35,16 @@ class Budget:
 NO_BUDGET = Budget()
 
 
+class Step(NamedTuple):
+    """An escalation: the agent that takes over after so many failures of a class."""
+
+    after: int
+    agent: str
+
+
 @dataclass(frozen=True, slots=True)
 class TypePolicy:
-    """What the selector must know of one type of the ladder."""
+    """What the selector must know of one type of the ladder; where judges have no lane they use the attempt's."""
 
     name: str
     child: str | None = None
@@ -48,6 +57,9 @@ class TypePolicy:
     max_iterations: int = DEFAULT_MAX_ITERATIONS
     budget: Budget = NO_BUDGET
     trust_outline: bool = False
+    agent: str = ""
+    escalate: Mapping[str, Step] = field(default_factory=dict)
+    judge_lanes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +90,14 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class LanePolicy:
-    """One provider account: how many at once, and what a million tokens cost where its client does not say."""
+    """One provider account: how many at once, and what a million tokens cost where its client does not say.
+
+    `slow_above` is the used share of the provider's window, in thousandths, above which fewer are started.
+    """
 
     max_concurrent: int | None = None
     micro_usd_per_mtok: int | None = None
+    slow_above: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +125,10 @@ def default_types() -> dict[str, TypePolicy]:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything a decision may look at beside the forest and the clock."""
+    """Everything a decision may look at beside the forest and the clock.
+
+    `agents` has the lanes of each agent preset that does not simply use the lane of its own name.
+    """
 
     types: Mapping[str, TypePolicy] = field(default_factory=default_types)
     priority: Priority = Priority()
@@ -126,6 +145,7 @@ class Policy:
     lease_ttl_ms: int = 300_000
     ramp: bool = True
     lanes: Mapping[str, LanePolicy] = field(default_factory=dict)
+    agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     projects: Mapping[str, ProjectPolicy] = field(default_factory=lambda: {DEFAULT_PROJECT: ProjectPolicy()})
     window_ms: int = 86_400_000
     tokens_per_second: Fraction = Fraction(50)
@@ -192,6 +212,7 @@ def decode_policy(data: Mapping[str, Any]) -> Policy:
     rest["priority"] = Priority(**_known(Priority, data["priority"]))
     rest["retry"] = Retry(**_fractions(_known(Retry, data["retry"]), "factor", "jitter"))
     rest["lanes"] = {name: LanePolicy(**_known(LanePolicy, each)) for name, each in data["lanes"].items()}
+    rest["agents"] = {name: tuple(each) for name, each in data.get("agents", {}).items()}
     rest["projects"] = {name: _decode_project(each) for name, each in data["projects"].items()}
     rest["budget"] = Budget(**data["budget"])
     return Policy(**_fractions(rest, "tokens_per_second", "max_load"))
@@ -210,7 +231,10 @@ def _fractions(data: dict[str, Any], *keys: str) -> dict[str, Any]:
 def _decode_type(data: Mapping[str, Any]) -> TypePolicy:
     """Read one type back."""
     known = _known(TypePolicy, data)
-    return TypePolicy(**known | {"lanes": tuple(data["lanes"]), "budget": Budget(**data["budget"])})
+    steps = {name: Step(*each) for name, each in data.get("escalate", {}).items()}
+    read = {"budget": Budget(**data["budget"]), "escalate": steps}
+    lanes = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes")}
+    return TypePolicy(**known | read | lanes)
 
 
 def _decode_project(data: Mapping[str, Any]) -> ProjectPolicy:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from loopr.core.ledger import SPENT, Charge, Ledger, Scope, Sums, cost_of, usd_of
 from loopr.core.model import Loop, Usage, decode_loop
-from loopr.core.policy import DEFAULT_LANE, Policy
+from loopr.core.policy import DEFAULT_LANE, Policy, Step
 from loopr.core.shared import Shared
 from loopr.core.tree import Tree
 
@@ -111,9 +111,30 @@ class Scene:
         """Say whether a loop runs one after another with its siblings: by its entry, its outline or its type."""
         return loop.serial or not self.policy.type_of(loop.type).parallel
 
+    def agent_of(self, loop: Loop) -> str:
+        """Name the agent that works for a loop now, nothing where a command does: one that took over, else its own."""
+        taken = self.taken_over(loop)
+        if taken is not None:
+            return taken[1].agent
+        return loop.agent if loop.command else self.policy.type_of(loop.type).agent
+
+    def taken_over(self, loop: Loop) -> tuple[str, Step] | None:
+        """Return the escalation that a loop has come to, with its class; nobody takes over from an entry's command."""
+        steps = self.policy.type_of(loop.type).escalate
+        if not steps or (loop.command and not loop.agent):
+            return None
+        counts = dict(loop.tally)
+        reached = [(name, step) for name, step in steps.items() if counts.get(name, 0) >= step.after]
+        return reached[-1] if reached else None
+
     def lanes_of(self, loop: Loop) -> tuple[str, ...]:
-        """List the lanes a loop may use, the preferred one first."""
-        return self.policy.type_of(loop.type).lanes
+        """List the lanes a loop may use, the preferred one first; an agent of its own has lanes of its own."""
+        own, agent = self.policy.type_of(loop.type), self.agent_of(loop)
+        if loop.judge_only and own.judge_lanes:
+            return own.judge_lanes
+        if agent and agent != own.agent:
+            return self.policy.agents.get(agent, (agent,))
+        return own.lanes
 
     def settles(self, loop: Loop) -> bool:
         """Say whether a loop completes by declaration: its children are declared in its entry, or implied."""

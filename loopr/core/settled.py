@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from loopr.core.forest import Forest
-from loopr.core.gates import closed_gates, line_holder, scope_is_held
+from loopr.core.gates import closed_gates, line_holder, own_gates_open, scope_is_held
 from loopr.core.limits import lane_full
 from loopr.core.model import FINISHED, Gate, Loop, Status
 
@@ -76,7 +76,7 @@ def _opens(forest: Forest, loop: Loop, gate: Gate, now: int) -> bool:
         return False
     if gate.gate == "lane":
         lanes = (name for name in forest.lanes_of(loop) if not forest.shared.lane(name).parked)
-        return any(lane_full(forest, name) for name in lanes)
+        return any(lane_full(forest, name, now) for name in lanes)
     return gate.gate in _CEILINGS
 
 
@@ -97,10 +97,17 @@ def _of(forest: Forest, loop: Loop, needed: bool, now: int) -> Standing:
         return Standing.STUCK if needed and loop.status is not Status.COMPLETE else Standing.DONE
     if loop.status is not Status.PENDING:
         return Standing.WAITING
-    if any(name not in forest.loops for name in loop.needs):
+    if any(name not in forest.loops for name in loop.needs) or _has_no_lane(forest, loop):
         return Standing.STUCK
     closed = {gate.gate for gate in closed_gates(forest, loop, now)}
     return Standing.SPENT if "budget" in closed else Standing.WAITING
+
+
+def _has_no_lane(forest: Forest, loop: Loop) -> bool:
+    """Say whether every lane that a loop may use is parked: that is as bad as being parked itself."""
+    if forest.settles(loop) or not own_gates_open(forest, loop):
+        return False
+    return all(forest.shared.lane(name).parked for name in forest.lanes_of(loop))
 
 
 def _concerned(forest: Forest, tops: Iterable[str]) -> Iterator[tuple[Loop, bool]]:

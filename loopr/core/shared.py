@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loopr.core.model import Bound, Convoy, Engine, Hold, Lane
+from loopr.core.model import Bound, Convoy, Engine, Hold, Host, Lane
 from loopr.core.policy import Policy, decode_policy, encode_policy
 
-WORKSPACE = "workspace"
+WORKSPACE = "workspace:"
+"""The scope under which everything is held; a plan may be called `workspace`, and no id has a colon."""
 
 _FRESH_LANE = Lane()
 
@@ -37,8 +38,9 @@ class Shared:
         self.convoys: dict[str, Convoy] = {}
         self.plans: dict[str, Bound] = {}
         self.problems: dict[str, str] = {}
+        self.heard: dict[str, int] = {}
         self.engine = Engine()
-        self.host: tuple[str, int] = ("", 0)
+        self.host = Host()
         self.dispatch: tuple[str, ...] = ()
         self.grants = 0
         self.dirty: set[str] = set()
@@ -112,7 +114,7 @@ class Shared:
                 case "engine":
                     self.engine = Engine(*value)
                 case "host":
-                    self.host = (value[0], value[1])
+                    self.host = Host(*value)
                 case "dispatch":
                     self.dispatch = tuple(value)
                 case "seal":
@@ -132,6 +134,7 @@ class Shared:
             "convoy": self.convoys,
             "plan": self.plans,
             "problem": self.problems,
+            "heard": self.heard,
         }
 
 
@@ -143,4 +146,5 @@ _READ: Mapping[str, Any] = {
     "convoy": lambda value: Convoy(tuple(value[0]), value[1]),
     "plan": lambda value: Bound(*value),
     "problem": str,
+    "heard": int,
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from loopr.core import workspace_events as w
 from loopr.core.events import Event
-from loopr.core.model import Bound, Convoy, Engine, Hold
+from loopr.core.model import Bound, Convoy, Engine, Hold, Host
 from loopr.core.policy import decode_policy
 from loopr.core.shared import Shared
 
@@ -24,10 +24,13 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
             shared.seal = event.seal
             shared.dirty |= {"policy", "seal"}
         case w.PlanBound():
-            bound = Bound(event.source, event.digest, event.base_branch, event.base_commit)
+            bound = Bound(event.source, event.digest, event.base_branch, event.base_commit, event.repo)
             shared.put("plan", event.plan, bound)
         case w.HostChanged():
-            shared.host = (event.reason, event.until)
+            shared.host = Host(event.reason, event.until, event.refusals)
+            shared.dirty.add("host")
+        case w.HostWorked():
+            shared.host = shared.host._replace(refusals=0)
             shared.dirty.add("host")
         case w.ConvoyFormed():
             known = shared.convoys.get(event.name, Convoy())
@@ -37,16 +40,27 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
             shared.put("convoy", event.name, shared.convoys[event.name]._replace(landed_at=at))
         case w.LoopsDispatched():
             shared.queue_up((*event.loops, *shared.dispatch))
+        case w.ProblemSeen() | w.ProblemGone() | w.ListenerHeard() | w.ListenerLeft():
+            _apply_word(shared, event)
+        case w.ScopeHeld() | w.ScopeLifted():
+            _apply_hold(shared, event, at)
+        case w.LaneRested() | w.LaneWorked() | w.LaneMeasured() | w.LaneParked() | w.LaneReset():
+            _apply_lane(shared, event, at)
+        case _:
+            _apply_engine(shared, event, at)
+
+
+def _apply_word(shared: Shared, event: w.ProblemSeen | w.ProblemGone | w.ListenerHeard | w.ListenerLeft) -> None:
+    """Note what a person is to be told, and how far those have heard who are told of everything."""
+    match event:
         case w.ProblemSeen():
             shared.put("problem", event.place, event.text)
         case w.ProblemGone():
             shared.drop("problem", event.place)
-        case w.ScopeHeld() | w.ScopeLifted():
-            _apply_hold(shared, event, at)
-        case w.LaneRested() | w.LaneWorked() | w.LaneParked() | w.LaneReset():
-            _apply_lane(shared, event, at)
-        case _:
-            _apply_engine(shared, event, at)
+        case w.ListenerHeard():
+            shared.put("heard", event.listener, event.upto)
+        case w.ListenerLeft():
+            shared.drop("heard", event.listener)
 
 
 def _apply_hold(shared: Shared, event: w.ScopeHeld | w.ScopeLifted, at: int) -> None:
@@ -58,7 +72,10 @@ def _apply_hold(shared: Shared, event: w.ScopeHeld | w.ScopeLifted, at: int) -> 
         shared.put("lifted", event.scope, at)
 
 
-def _apply_lane(shared: Shared, event: w.LaneRested | w.LaneWorked | w.LaneParked | w.LaneReset, at: int) -> None:
+_LaneEvent = w.LaneRested | w.LaneWorked | w.LaneMeasured | w.LaneParked | w.LaneReset
+
+
+def _apply_lane(shared: Shared, event: _LaneEvent, at: int) -> None:
     """Let a lane rest, work, be parked or begin again."""
     lane = shared.lane(event.lane)
     match event:
@@ -74,10 +91,13 @@ def _apply_lane(shared: Shared, event: w.LaneRested | w.LaneWorked | w.LaneParke
             )
         case w.LaneWorked():
             lane = lane._replace(hits=0, ramp=event.ramp if event.ramp and event.ramp < RAMP_END else None)
+        case w.LaneMeasured():
+            lane = lane._replace(level=event.level, level_until=event.until)
         case w.LaneParked():
             lane = lane._replace(parked=event.reason)
         case w.LaneReset():
-            lane = lane._replace(parked="", rest_until=min(lane.rest_until, at), reason="")
+            ends = {"rest_until": min(lane.rest_until, at), "level_until": min(lane.level_until, at)}
+            lane = lane._replace(parked="", reason="", level=0, **ends)
     shared.put("lane", event.lane, lane)
 
 
@@ -100,8 +120,8 @@ def _apply_engine(shared: Shared, event: Event, at: int) -> None:
 def _move_clock(shared: Shared, by_ms: int) -> None:
     """Move every stored instant."""
     for name, lane in list(shared.lanes.items()):
-        moved = lane._replace(rest_from=lane.rest_from + by_ms, rest_until=lane.rest_until + by_ms)
-        shared.put("lane", name, moved)
+        instants = {key: getattr(lane, key) for key in ("rest_from", "rest_until", "level_until")}
+        shared.put("lane", name, lane._replace(**{key: at + by_ms for key, at in instants.items()}))
     for scope, hold in list(shared.holds.items()):
         shared.put("hold", scope, hold._replace(at=hold.at + by_ms))
     for name, convoy in list(shared.convoys.items()):
@@ -112,5 +132,5 @@ def _move_clock(shared: Shared, by_ms: int) -> None:
             shared.put(kind, key, at + by_ms)
     engine = shared.engine
     shared.engine = engine._replace(started_at=engine.started_at + by_ms, last_grant_at=engine.last_grant_at + by_ms)
-    shared.host = (shared.host[0], shared.host[1] + by_ms if shared.host[1] else 0)
+    shared.host = shared.host._replace(until=shared.host.until + by_ms if shared.host.until else 0)
     shared.dirty.add("host")

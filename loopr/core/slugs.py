@@ -16,7 +16,7 @@ ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 RESERVED = frozenset({"con", "prn", "aux", "nul"} | {f"{device}{n}" for device in ("com", "lpt") for n in range(10)})
 
 _HASH_LENGTH = 6
-_PLAIN_GAPS = frozenset("PZM")  # punctuation, spaces and accents may go without leaving a trace in a slug
+_PLAIN_GAPS = frozenset("PZ")  # punctuation and spaces, like accents, may go without leaving a trace in a slug
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor moves
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]).*?(?:\x07|\x1b\\|\x9c|$)"  # window titles, links and other strings
@@ -42,7 +42,8 @@ def id_problem(text: str) -> str | None:
 
 def slug(text: str) -> str:
     """Turn any text into a valid id; a text that is too long, or that loses letters or signs, gets a short hash."""
-    letters = unicodedata.normalize("NFKD", text.casefold())
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    letters = "".join(each for each in apart if unicodedata.category(each)[0] != "M")  # also within a word: Tür is tur
     plain = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")
     odd = any(not each.isascii() and unicodedata.category(each)[0] not in _PLAIN_GAPS for each in letters)
     if plain and not odd and len(plain) <= MAX_ID_LENGTH and plain not in RESERVED:

@@ -11,7 +11,7 @@ from typing import Any
 
 from loopr.core import events as e
 from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
-from loopr.core.model import Hold, Loop, Status
+from loopr.core.model import Failure, Hold, Loop, Status
 
 S = Status
 _LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
@@ -60,6 +60,7 @@ def _fresh_counters(loop: Loop) -> Loop:
         conflicts=0,
         signature="",
         repeats=0,
+        tally=(),
         not_before=0,
         judge_only=False,
         reason="",
@@ -132,8 +133,10 @@ def _cancelled(loop: Loop, event: e.Cancelled, at: int) -> Loop:
 
 
 def _unparked(loop: Loop, event: e.Unparked, at: int) -> Loop:
-    """Try again where it stood, with its failures forgiven."""
-    return loop._replace(status=S.PENDING, failures=0, launch_failures=0, conflicts=0, not_before=0, reason="")
+    """Try again where it stood, with its failures forgiven; its iterations are not, nor what refused them."""
+    kept = tuple(each for each in loop.tally if each[0] == Failure.REFUSED)
+    forgiven = loop._replace(failures=0, launch_failures=0, conflicts=0, tally=kept)
+    return forgiven._replace(status=S.PENDING, not_before=0, reason="")
 
 
 def _retried(loop: Loop, event: e.Retried, at: int) -> Loop:

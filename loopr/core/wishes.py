@@ -6,21 +6,24 @@ like `intake.py`. Knows no terminal and no protocol: `ui/requests.py` has read a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from loopr.core import events as e
 from loopr.core import workspace_events as w
-from loopr.core.declaring import cancel_event
+from loopr.core.choose import ENGINE
+from loopr.core.declaring import awaits_cancel, cancel_event
 from loopr.core.events import Event
 from loopr.core.intake import current, interpret, reclaim
 from loopr.core.lifecycle import allows
-from loopr.core.model import Loop, Status
-from loopr.core.observations import AttemptEnded, Trouble
+from loopr.core.model import Loop, Status, Usage
+from loopr.core.observations import AttemptEnded, AttemptUsed, Trouble
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.errors import NotFound, StaleLease, UserError
 
+CLEARED = "cleared"
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
+_JUDGED = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
 
 
 def _loop(scene: Scene, loop_id: str) -> Loop:
@@ -34,6 +37,24 @@ def _loop(scene: Scene, loop_id: str) -> Loop:
 def _refuse(loop: Loop, verb: str, hint: str) -> UserError:
     """Say that a wish does not fit a loop's state."""
     return UserError(f"cannot {verb} {loop.id}: it is {loop.status}", hint=hint)
+
+
+_NOT_OVER = "wait until it has ended, or `loopr cancel` it first"
+_GONE = "it is not declared any more, so nothing of it will run"
+_AGAIN: Mapping[Status, str] = {
+    Status.PENDING: "it waits its turn by itself: `loopr why` says for what",
+    Status.COMPLETE: "`loopr retry --fresh` makes it anew",
+    Status.INVALIDATED: _GONE,
+}
+
+
+def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) -> list[Loop]:
+    """Return some loops, each once; if any is not pending, all that are not are told together."""
+    loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
+    wrong = [_refuse(loop, verb, hint) for loop in loops if loop.status is not Status.PENDING]
+    if wrong:
+        raise UserError("", problems=[problem for each in wrong for problem in each.problems])
+    return loops
 
 
 def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = False) -> Iterator[Event]:
@@ -67,32 +88,32 @@ def _in_scope(scene: Scene, scope: str) -> list[Loop]:
 
 
 def resume(scene: Scene, scope: str, by: str) -> Iterator[Event]:
-    """Lift the hold of a loop, of a project or of the workspace."""
+    """Lift the hold of a loop, of a project or of the workspace, and with the last one whatever was cleared."""
     if scope == WORKSPACE or scope.startswith("project:"):
         if scope in scene.shared.holds:
             yield w.ScopeLifted(scope, by)
+        for loop_id in sorted(scene.tree.held) if scope == WORKSPACE else ():
+            hold = scene.loops[loop_id].hold
+            if hold is not None and hold.reason == CLEARED:
+                yield e.Lifted(loop_id, by)
     elif _loop(scene, scope).hold is not None:
         yield e.Lifted(scope, by)
 
 
 def clear(scene: Scene, loop_ids: tuple[str, ...], by: str) -> Iterator[Event]:
     """Take pending loops out of the queue: each is held, with that as the reason."""
-    loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
-    for loop in loops:
-        if loop.status is not Status.PENDING:
-            raise _refuse(loop, "clear", "only pending loops stand in the queue")
-    for loop in loops:
+    for loop in _all_pending(scene, loop_ids, "clear", "only pending loops stand in the queue"):
         if loop.hold is None:
-            yield e.Held(loop.id, by, "cleared")
+            yield e.Held(loop.id, by, CLEARED)
 
 
 def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Event]:
     """End a loop with all that is unfinished below it; a complete one stays complete and is held."""
     top = _loop(scene, loop_id)
     if top.status is Status.INVALIDATED:
-        raise _refuse(top, "cancel", "it is not declared any more, so nothing of it will run")
+        raise _refuse(top, "cancel", _GONE)
     for loop in list(scene.tree.walk(loop_id)):
-        if loop.status in (Status.CANCELLED, Status.INVALIDATED):
+        if loop.status in (Status.CANCELLED, Status.INVALIDATED) or awaits_cancel(loop):
             continue
         if loop.status is not Status.COMPLETE or (loop.id == loop_id and loop.hold is None):
             yield cancel_event(loop, by, reason or f"cancelled by {by}")
@@ -103,7 +124,7 @@ def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
     loop = _loop(scene, loop_id)
     backing_off = loop.status is Status.PENDING and loop.not_before > now
     if not backing_off and loop.status not in (Status.PARKED, Status.FAILED, Status.CANCELLED):
-        raise _refuse(loop, "retry", "`loopr retry --fresh` makes a complete loop anew")
+        raise _refuse(loop, "retry", _AGAIN.get(loop.status, _NOT_OVER))
     below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
     for each in below:
         if each.id == loop_id or each.status is Status.CANCELLED:
@@ -115,7 +136,10 @@ def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
     loop = _loop(scene, loop_id)
     event = e.Renewed(loop_id, by, loop.generation + 1)
     if not allows(loop, event):
-        raise _refuse(loop, "retry --fresh", "cancel it first, or wait until it has ended")
+        raise _refuse(loop, "retry --fresh", _GONE if loop.status is Status.INVALIDATED else _NOT_OVER)
+    if loop.parent is None and not scene.policy.type_of(loop.type).has_command:
+        hint = "edit it and `loopr start` it again, or name what is below it"
+        raise UserError(f"cannot retry --fresh {loop_id}: a person has written its plan file", hint=hint)
     yield event
 
 
@@ -129,7 +153,7 @@ def unpark(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
 
 def reset_lane(scene: Scene, lane: str, by: str) -> Iterator[Event]:
     """End a lane's rest, or take it back into use."""
-    named = {name for each in scene.policy.types.values() for name in each.lanes}
+    named = {name for each in scene.policy.types.values() for name in (*each.lanes, *each.judge_lanes)}
     if lane not in {*scene.shared.lanes, *scene.policy.lanes, *named}:
         raise NotFound(f"there is no lane {lane}", hint="`loopr status` lists the lanes")
     yield w.LaneReset(lane, by)
@@ -160,10 +184,7 @@ def _of_awaiting(scene: Scene, event: e.LoopEvent, verb: str) -> e.LoopEvent:
 
 def dispatch(scene: Scene, loop_ids: tuple[str, ...], by: str) -> Iterator[Event]:
     """Put loops ahead of the queue, past no gate."""
-    for loop_id in loop_ids:
-        loop = _loop(scene, loop_id)
-        if loop.status is not Status.PENDING:
-            raise _refuse(loop, "dispatch", "only pending loops can go next")
+    _all_pending(scene, loop_ids, "dispatch", "only pending loops can go next")
     if loop_ids and tuple(dict.fromkeys((*loop_ids, *scene.shared.dispatch))) != scene.shared.dispatch:
         yield w.LoopsDispatched(loop_ids, by)
 
@@ -177,6 +198,13 @@ def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
     for each in sorted(gone):
         if each == loop_id or scene.loops[each].landed:
             yield e.Forgotten(each)
+
+
+def begin_at(scene: Scene, plan: str, commit: str) -> Iterator[Event]:
+    """Let a plan whose branch was let go begin at another commit, should it ever begin again."""
+    bound = scene.shared.plans.get(plan)
+    if bound is not None and commit not in ("", bound.base_commit):
+        yield w.PlanBound(plan, *bound._replace(base_commit=commit))
 
 
 def form_convoy(scene: Scene, name: str, members: tuple[str, ...]) -> Iterator[Event]:
@@ -208,10 +236,21 @@ def renew_lease(scene: Scene, lease: str, now: int) -> Iterator[Event]:
     yield e.LeaseRenewed(loop.id, loop.attempt, now + scene.policy.lease_ttl_ms)
 
 
-def complete_lease(scene: Scene, lease: str, now: int) -> Iterator[Event]:
-    """Take a pull worker's word that the work is done; the engine judges it."""
+def handed_over(scene: Scene, lease: str) -> bool:
+    """Say whether the work of a pull worker's lease is in the hands of the engine already."""
+    loop_id, _, attempt = lease.rpartition("#")
+    loop = current(scene, loop_id, int(attempt)) if attempt.isdecimal() else None
+    return loop is not None and loop.lease is not None and loop.status in _JUDGED and loop.lease.holder != ENGINE
+
+
+def complete_lease(
+    scene: Scene, lease: str, now: int, used: Usage | None = None, trouble: Trouble | None = None
+) -> Iterator[Event]:
+    """Take a pull worker's word that it is done: what it used, and what went wrong; where nothing did, it is judged."""
     loop = leased(scene, lease)
-    yield from interpret(scene, AttemptEnded(loop.id, loop.attempt), now)
+    if used is not None:
+        yield from interpret(scene, AttemptUsed(loop.id, loop.attempt, used), now)
+    yield from interpret(scene, AttemptEnded(loop.id, loop.attempt, trouble), now)
 
 
 def release_lease(scene: Scene, lease: str, now: int, trouble: Trouble | None, reason: str) -> Iterator[Event]:

@@ -10,17 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopr.core.events import Event
+from loopr.core.policy import OWN_REPO
 
 
 @dataclass(frozen=True, slots=True)
 class PlanBound(Event):
-    """A plan is bound to the file it was started from, or was taken over from a file that moved."""
+    """A plan is bound to the file it was started from, or was taken over from a file that moved.
+
+    `repo` is the repository that its work begins in, for good, as the settings of its project write it.
+    """
 
     plan: str
     source: str
     digest: str
     base_branch: str = ""
     base_commit: str = ""
+    repo: str = OWN_REPO
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,12 @@ class HostChanged(Event):
 
     reason: str
     until: int = 0
+    refusals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostWorked(Event):
+    """The machine has let an attempt be made since it refused something: what it refuses next is a first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,15 @@ class LaneWorked(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class LaneMeasured(Event):
+    """A provider says how much of a lane's window is used, in thousandths, until it begins anew."""
+
+    lane: str
+    level: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class LaneParked(Event):
     """A lane is of no use until a person mends its account."""
 
@@ -144,6 +164,21 @@ class ConvoyLanded(Event):
     """All members of a convoy are done."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerHeard(Event):
+    """A hook or an address has been told of all that concerns it up to an event; one that is new begins there."""
+
+    listener: str
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerLeft(Event):
+    """A hook or an address is set no more; should it come back it begins anew."""
+
+    listener: str
 
 
 @dataclass(frozen=True, slots=True)

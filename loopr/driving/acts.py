@@ -43,7 +43,13 @@ class Later(NamedTuple):
     problem: Problem
 
 
-Asked: TypeAlias = Do | Run | Tell | Later
+class Until(NamedTuple):
+    """Wait for an instant."""
+
+    at: int
+
+
+Asked: TypeAlias = Do | Run | Tell | Later | Until
 Act: TypeAlias = Generator[Asked, Any, Observation | None]
 
 

@@ -6,29 +6,34 @@ Begun again after a crash, it follows the command that runs already, or reads ho
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from loopr.core import observations as o
 from loopr.core.entries import Command
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
-from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell
+from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell, Until
+from loopr.driving.agents import Heard, hear_out, level_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import RESULT, Spot, own_folder, step_spec, write_materials
 from loopr.driving.outcomes import Said, listed, refusal, trouble_before, trouble_of
+from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.errors import LooprError, Problem
+from loopr.grounds import claim
 from loopr.world import feedback
 from loopr.world.launcher.words import STREAMS
 from loopr.world.processes import AttemptSpec, Outcome
-from loopr.world.prompts import write_mark
+from loopr.world.processes.strays import living_in
+from loopr.world.prompts import write_files
 from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import take_over
+from loopr.world.repo.locks import held
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
 from loopr.world.repo.words import Committed, Message, PlanTip
@@ -40,17 +45,20 @@ READY = "ready"  # is in a worktree once it has been set up; nothing else of our
 TAIL_BYTES = 64 * 1024
 MAX_OUTPUT_BYTES = 1 << 20
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
+Made = TypeVar("Made")
 
 
-def attempt(kit: Kit, task: Task, *, known: bool) -> Act:
-    """Make one attempt, or go on with the one that is `known` to the launcher."""
+def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
+    """Make one attempt when it is time, or go on with the one that is `known` to the launcher."""
     loop, name = task.loop, task.name
     if loop.lease is not None and loop.lease.judge_only:
         return (yield from _skip_command(kit, task))
     spec: AttemptSpec | None = None
     try:
         if not known:
-            spec = yield from _prepare(kit, task)
+            if kit.clock() < not_before:
+                yield Until(not_before)
+            spec = yield from prepare(kit, task, write_materials)
     except StopAsked:
         kit.free_ports(loop.lease_id)
         return o.StopSeen(loop.id, task.attempt)
@@ -65,12 +73,12 @@ def attempt(kit: Kit, task: Task, *, known: bool) -> Act:
     except StopAsked:
         outcome = Outcome("killed", message="it was told to stop")
     with suppress(StopAsked, LooprError, OSError):
-        yield from _after(kit, task, base)
+        yield from run_after(kit, task, base)
     kit.free_ports(loop.lease_id)
     return (yield from _conclude(kit, task, outcome))
 
 
-def _after(kit: Kit, task: Task, base: str) -> Generator[Asked, Any, None]:
+def run_after(kit: Kit, task: Task, base: str) -> Generator[Asked, Any, None]:
     """Run what is to run after a command, before its work is committed; how that ends changes nothing."""
     command = kit.settings.hooks.get("post_run")
     if command is None:
@@ -98,19 +106,19 @@ def _carry_over(kit: Kit, task: Task) -> None:
     if last is not None and (last.parent / OUTPUT).is_file():
         (folder / OUTPUT).write_bytes((last.parent / OUTPUT).read_bytes())
     before = kit.runs.circumstances(task.name, int(last.parent.name)) if last is not None else {}
-    kit.runs.note_circumstances(task.name, task.attempt, **before)
+    kit.runs.note_circumstances(task.name, task.attempt, **before | {"iteration": str(task.loop.iteration)})
 
 
 # --- before ---------------------------------------------------------------------------------------------------------
 
 
-def _prepare(kit: Kit, task: Task) -> Generator[Asked, Any, AttemptSpec]:
-    """Make the folder of an attempt and all that is in it."""
+def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> Generator[Asked, Any, Made]:
+    """Make the folder of an attempt and all that is in it; `write` does the latter, and what it returns comes back."""
     ground = kit.ground_of(task)
     if ground is None:
-        folder = ensure_plain(kit.worktrees, task.name)
-        kit.runs.note_circumstances(task.name, task.attempt, folder=str(folder), base_commit="")
-        plain = write_materials(kit, task, Spot(folder))
+        folder = ensure_plain(kit.worktrees, plain_name(kit.runs, kit.worktrees, task.name, task.attempt))
+        _note_spot(kit, task, Spot(folder))
+        plain = write(kit, task, Spot(folder))
         yield from _beside(kit, task, Spot(folder), {"pre_run": kit.settings.hooks.get("pre_run")})
         return plain
     while isinstance(made := (yield Do(lambda: _make_folder(kit, task, ground))), Problem):
@@ -121,28 +129,41 @@ def _prepare(kit: Kit, task: Task) -> Generator[Asked, Any, AttemptSpec]:
         settings = kit.settings
         setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
         yield from _beside(kit, task, spot, setup)
-        write_mark(own, READY)
-    spec: AttemptSpec = yield Do(lambda: write_materials(kit, task, spot))
+        write_files(own, {READY: ""})
+    written: Made = yield Do(lambda: write(kit, task, spot))
     yield from _beside(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
-    return spec
+    return written
 
 
 def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
     """Take the loop's worktree, with the newest of its plan's work in it."""
-    with kit.beginning:
+    claim(kit.place, ground)
+    with held(ground.state / "locks" / "plans.lock"):  # others may prepare the first work of a plan at this moment
         tip: PlanTip = ensure_plan(ground, task.loop.plan, task.base_commit)
     if tip.problem is not None:
         return tip.problem
-    worktree = take(ground, task.name, tip.tip)
+    set_deserted_aside(kit.runs, ground, task.name, task.attempt)
+    worktree = take(ground, task.name, tip.tip, living_in)
     if not worktree.fresh and read_record(ground, task.name) is None:  # what is there may be all there is of it
         commit_attempt(ground, task.name, task.attempt - 1, message_of(kit, task))
     base = worktree.tip
     if not (worktree.fresh and worktree.tip == tip.tip):
         base = take_over(ground, task.name, task.loop.plan, kit.clock()).tip
-    if kit.sentry is not None:
-        kit.sentry.begin(task.loop.lease_id)
-    kit.runs.note_circumstances(task.name, task.attempt, folder=str(worktree.folder), base_commit=base)
-    return Spot(worktree.folder, base)
+    sentry = kit.sentry_of(task)
+    if sentry is not None:
+        sentry.begin(task.loop.lease_id)
+    return _note_spot(kit, task, Spot(worktree.folder, base))
+
+
+def _note_spot(kit: Kit, task: Task, spot: Spot) -> Spot:
+    """Write down where an attempt works, and which iteration it is."""
+    said = {"folder": str(spot.folder), "base_commit": spot.base_commit, "iteration": str(task.loop.iteration)}
+    if task.loop.lease is not None and task.loop.lease.expires_at is not None:
+        said[HOLDER] = task.loop.lease.holder
+    elif task.preset is not None:
+        said |= {"agent": task.preset.name, "reader": task.preset.reader}
+    kit.runs.note_circumstances(task.name, task.attempt, **said)
+    return spot
 
 
 def _beside(kit: Kit, task: Task, spot: Spot, commands: dict[str, Command | None]) -> Generator[Asked, Any, None]:
@@ -169,40 +190,67 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
     """Commit what is there, whatever the end was, and say how the attempt ended."""
     loop = task.loop
 
-    def work() -> tuple[Advice | None, Trouble | None]:
+    def work() -> _Taken:
         return _take_in(kit, task, outcome)
 
+    slow = kit.ground_of(task) is not None or task.preset is not None
     try:
-        advice, trouble = (yield Do(work)) if kit.ground_of(task) is not None else work()
+        used, trouble, share = (yield Do(work)) if slow else work()
     except StopAsked:
-        advice, trouble = yield Do(work)
+        used, trouble, share = yield Do(work)
     except (LooprError, OSError) as error:
         return o.AttemptEnded(loop.id, task.attempt, replace(trouble_before(error), launch=False))
-    if advice is not None and advice.usage != Reported():
-        used = Usage(advice.usage.tokens, advice.usage.micro_usd, outcome.wall_ms)
+    if used is not None:
         yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
+    if share is not None and loop.lane is not None:
+        yield Tell(level_of(loop.lane, share))
     return o.AttemptEnded(loop.id, task.attempt, trouble)
 
 
-def _take_in(kit: Kit, task: Task, outcome: Outcome) -> tuple[Advice | None, Trouble | None]:
-    """Commit the files, keep what was handed over, and say what went wrong."""
+class _Taken(NamedTuple):
+    """What an attempt came to: what it used, what went wrong, and how much of its provider's window was used then."""
+
+    used: Usage | None
+    trouble: Trouble | None
+    share: float | None = None
+
+
+def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
+    """Commit the files, keep what was handed over, and say what was used and what went wrong."""
     folder = folder_of(kit, task)
     run = kit.runs.ensure(task.name, task.attempt)
     problems = _commit(kit, task, folder)
     _keep_output(folder / OWN_FOLDER / OUTPUT, run / OUTPUT)
     advice, _ = read_advice(folder / OWN_FOLDER / RESULT)
-    said = Said(tail_of(run), folder)
-    trouble = trouble_of(outcome, advice, said, limits_of(task))
+    heard = hear_out(kit, task, outcome) if task.preset is not None else None
+    said = Said(tail_of(run) if heard is None else heard.text.encode(), folder)
+    trouble = trouble_of(outcome, advice, said, limits_of(task), heard.report if heard is not None else None)
+    used = used_by(advice, heard, outcome.wall_ms)
     text = feedback.bounded(said.tail) if trouble is not None else ""
     if problems and (trouble is None or trouble.failure is Failure.REFUSED):
         text = "\n\n".join(filter(None, [listed(problems), text]))
         trouble = refusal(f"{problems[0]}", listed(problems), folder)
     if touched := _touched(kit, task):
-        return advice, Trouble(Failure.BLOCKED, touched)
+        return _Taken(used, Trouble(Failure.BLOCKED, touched))
     if trouble is not None and trouble.failure is Failure.REFUSED:
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
-    return advice, trouble
+    return _Taken(used, trouble, heard.report.share if heard is not None else None)
+
+
+def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:
+    """Say what an attempt or a judge has used: by its result file, else by its stream; None where neither tells."""
+    if advice is not None and advice.usage != Reported():
+        return Usage(advice.usage.tokens, advice.usage.micro_usd, wall_ms)
+    return heard.usage(wall_ms) if heard is not None else None
+
+
+def receive(kit: Kit, task: Task) -> list[Problem]:
+    """Take in what a pull worker has handed over, as after a command, and say what of it cannot stay so."""
+    folder = folder_of(kit, task)
+    problems = _commit(kit, task, folder)
+    _keep_output(folder / OWN_FOLDER / OUTPUT, kit.runs.folder(task.name, task.attempt) / OUTPUT)
+    return problems
 
 
 def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
@@ -222,9 +270,8 @@ def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
 
 def _touched(kit: Kit, task: Task) -> str:
     """Say what an attempt has changed that all worktrees share; another that ran at the same time may have done it."""
-    changed = (
-        kit.sentry.changed(task.loop.lease_id) if kit.sentry is not None and kit.ground_of(task) is not None else []
-    )
+    sentry = kit.sentry_of(task)
+    changed = sentry.changed(task.loop.lease_id) if sentry is not None else []
     if not changed:
         return ""
     names = ", ".join(dict.fromkeys(each.name for each in changed[:5])) + (", …" if len(changed) > 5 else "")

@@ -13,6 +13,7 @@ from loopr.core.observations import PolicySeen
 from loopr.driving.beside import Beside
 from loopr.driving.driver import Driver, Step
 from loopr.driving.effects import Effects
+from loopr.driving.hearing import Hearing
 from loopr.driving.jobs import Jobs
 from loopr.driving.kit import Kit
 from loopr.driving.looking import Looking
@@ -20,7 +21,7 @@ from loopr.driving.sentry import Sentry
 from loopr.driving.upkeep import Reloaded, Upkeep
 from loopr.engine import Engine, Journalled, Mind
 from loopr.errors import SettingsError
-from loopr.grounds import Settled, ground_of
+from loopr.grounds import Settled, check_homes, grounds_of
 from loopr.hands import FileHands
 from loopr.world.bell import Bell
 from loopr.world.journal import Journal
@@ -58,15 +59,16 @@ class Surroundings(Settled, Protocol):
 def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step: Step) -> Driver:
     """Build an engine for whoever holds the lock; the stack closes what it opens."""
     place = around.place
-    kit = _kit(around, clock)
+    kit = kit_of(around, clock)
     journal = stack.enter_context(Journal.open(place.journal, create=True))
     mind = Mind(Journalled(journal), clock, around.actor, around.seen_policy())
+    check_homes(around, mind.forest)
     attempts = Attempts.open(place.state)
     stack.callback(attempts.close)
     engine = Engine(mind, kit.hands)
     jobs = Jobs(attempts, clock, place.state / LOG, step)
     poll_ms = around.settings.policy.poll_interval_ms
-    looking = Looking(kit.specs, around.settings.artifacts.settle_ms, poll_ms, clock)
+    looking = Looking(kit.specs, around.settings.artifacts.settle_ms, poll_ms, clock, place.repository)
     return Driver(
         engine,
         journal=journal,
@@ -74,22 +76,23 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
         effects=Effects(kit, jobs, looking.busy),
         looking=looking,
         bell=stack.enter_context(Bell(place.state)),
-        upkeep=Upkeep(kit.hands, around.seal, lambda: _reloaded(around, kit, engine)),
-        beside=Beside(kit, jobs),
+        upkeep=Upkeep(kit.hands, place.state, around.seal, lambda: _reloaded(around, kit, engine)),
+        beside=Beside(kit, jobs, journal),
+        hearing=Hearing(kit.runs),
         step=step,
     )
 
 
-def _kit(around: Surroundings, clock: Callable[[], int]) -> Kit:
+def kit_of(around: Surroundings, clock: Callable[[], int]) -> Kit:
     """Gather what acts work with."""
     place = around.place
     overrides = place.root / "prompts"
-    ground = ground_of(around) if place.repository is not None else None
+    grounds = grounds_of(around)
     return Kit(
         place,
         around.settings,
-        ground,
-        Sentry(ground) if ground is not None else None,
+        grounds,
+        {repo: Sentry(ground) for repo, ground in grounds.items()},
         around.hands(),
         Runs(place.state),
         Prompts(overrides if overrides.is_dir() else None),
@@ -105,9 +108,10 @@ def _reloaded(around: Surroundings, kit: Kit, engine: Engine) -> Reloaded:
     for key in _FIXED:
         if fresh.value(key) != kit.settings.value(key):
             raise SettingsError(f"{key} cannot change while an engine runs", where=key, hint="stop it, then run again")
-    kit.settings = fresh
-    if kit.ground is not None:
-        kit.ground = ground_of(around)
+    grounds = grounds_of(around)
+    check_homes(around, engine.forest)
+    kit.settings, kit.grounds = fresh, grounds
+    kit.sentries = {repo: kit.sentries.get(repo) or Sentry(ground) for repo, ground in grounds.items()}
     kit.hands = around.hands()
     engine.hands = kit.hands
     engine.mind.heed_policy(policy)

@@ -20,8 +20,9 @@ from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
 from loopr.core.owed import landings, owed, owed_to
 from loopr.core.wishes import stop_all
-from loopr.driving.beside import Beside
+from loopr.driving.beside import KINDS, PLACES, Beside
 from loopr.driving.effects import Effects
+from loopr.driving.hearing import Hearing
 from loopr.driving.jobs import Jobs
 from loopr.driving.looking import Looking
 from loopr.driving.upkeep import Upkeep
@@ -59,11 +60,12 @@ class Driver:
         bell: Bell,
         upkeep: Upkeep,
         beside: Beside,
+        hearing: Hearing,
         step: Step = lambda name: None,
     ) -> None:
         self.engine, self._journal, self._attempts = engine, journal, attempts
         self._effects, self._looking, self._bell, self._upkeep = effects, looking, bell, upkeep
-        self._beside = beside
+        self._beside, self._hearing = beside, hearing
         self._jobs: Jobs = effects.jobs
         self._step = step
         self._wish = self._heeded = Wish.GO_ON
@@ -72,7 +74,11 @@ class Driver:
         self._recalls = 0
         self._told: dict[str, str] = {}
         self._trouble = ""
+        self._checked_at = 0
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._poll = select.poll()
+        for source in (attempts, self._jobs, looking, bell, self._wake):
+            self._poll.register(source, select.POLLIN)
 
     @property
     def forest(self) -> Forest:
@@ -81,8 +87,8 @@ class Driver:
 
     @property
     def trouble(self) -> str:
-        """What keeps the engine from remembering anything, nothing if it can."""
-        return self._trouble
+        """What keeps the engine from remembering anything, or others from reporting to it; nothing if all is well."""
+        return self._trouble or self._upkeep.full
 
     @property
     def wake_descriptor(self) -> int:
@@ -96,7 +102,9 @@ class Driver:
             os.write(self._waker, b"!")
 
     def tail(self, loop: Loop) -> str:
-        """Return the last line that a loop's command has said."""
+        """Return the last line that a loop's command has said, or what its agent said or did last."""
+        if said := self._hearing.last(loop):
+            return said
         lines = [line for run in self._jobs.runs_of(loop.id, loop.attempt) for line in self._attempts.tail(run)]
         return lines[-1] if lines else ""
 
@@ -106,7 +114,7 @@ class Driver:
             self._begin(show)
             while not self._is_over(until):
                 self._turn(show)
-            self._say(show, self.engine.learn([o.EngineLeft()]))
+            self._say(show, self.engine.learn([*self._beside.end(self.forest), o.EngineLeft()]))
         finally:
             self._jobs.close()
             self._looking.stop()
@@ -115,14 +123,16 @@ class Driver:
 
     def _is_over(self, until: Callable[[Forest, int], bool]) -> bool:
         """Say whether there is nothing left to do."""
-        if self._unheard:
+        if self._unheard or self._jobs.has_news:
             return False
+        mind = self.engine.mind
+        now = mind.now()
         if self.forest.shared.engine.draining:
-            return self._jobs.only_waits and self._left_nothing()
+            over = self._jobs.only_waits(KINDS) and self._left_nothing()
+            return over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
         if self._jobs:
             return False
-        now = self.engine.mind.now()
-        return until(self.forest, now) and not self._beside.settled(self.forest, now)
+        return until(self.forest, now) and not self._beside.keeps(self.forest, mind.seq, now)
 
     def _left_nothing(self) -> bool:
         """Say whether no attempt of ours lives: a pull worker goes on without us, and a landing may wait for people."""
@@ -136,18 +146,23 @@ class Driver:
     def _begin(self, show: Show) -> None:
         """Take over from whoever was here before."""
         self._step("begin")
-        specs = f"{self.forest.policy.artifacts_dir}/"  # what else was in the way of an earlier engine is asked anew
-        self._told = {at: text for at, text in self.forest.shared.problems.items() if not at.startswith(specs)}
-        events = self.engine.mind.heed_clock()
-        events += self.engine.learn([o.EngineBegan(os.getpid(), os.uname().nodename)])
+        theirs = (f"{self.forest.policy.artifacts_dir}/", *PLACES)  # what else was in the way before is asked anew
+        self._told = {at: text for at, text in self.forest.shared.problems.items() if not at.startswith(theirs)}
+        mind = self.engine.mind
+        events = mind.heed_clock()
+        listeners = self._beside.changes(self.forest, mind.seq)
+        events += self.engine.learn([o.EngineBegan(os.getpid(), os.uname().nodename), *listeners])
+        self._beside.begin(self.forest, mind.seq)
         self._looking.start()
         self._effects.adopt(self.forest)
-        seen = list(self._looking.gather(self.forest, self._hands()))
+        seen = list(self._upkeep.look(self.forest, self.engine.mind.now()))  # before anything starts
+        seen += self._looking.gather(self.forest, self._hands())
         events += self.engine.learn(seen, choose)
         self._step("adopted")
         for effect in list(owed(self.forest)):
             self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
         self._effects.tidy_leftovers(self.forest)
+        self._beside.heed(self.forest, events, mind.seq, mind.now())
         self._say(show, events)
 
     # -- one turn
@@ -156,6 +171,7 @@ class Driver:
         """Wait for something, learn what it means, decide what follows, and begin what is owed."""
         self._sleep()
         now = self.engine.mind.now()
+        self._check_journal(now)
         events = self._catch_up()
         seen = self._unheard + list(self._sense(now))
         self._step("sensed")
@@ -177,12 +193,18 @@ class Driver:
         wait = 0 if self._jobs.has_news else max(0, min(each for each in times if each is not None) - now)
         if self._unheard:
             wait = MOST_MS
-        poll = select.poll()
-        for source in (self._attempts, self._jobs, self._looking, self._bell, self._wake):
-            poll.register(source, select.POLLIN)
-        poll.poll(wait)
-        with suppress(BlockingIOError):
-            os.read(self._wake, 4096)
+        if not wait:
+            return  # whatever there is, is heard without being asked for
+        woken = self._poll.poll(wait)
+        if any(descriptor == self._wake for descriptor, _ in woken):
+            with suppress(BlockingIOError):
+                os.read(self._wake, 4096)
+
+    def _check_journal(self, now: int) -> None:
+        """Look now and then whether what we write is what others read; else there is no going on."""
+        if now >= self._checked_at + MOST_MS:
+            self._checked_at = now
+            self._journal.ensure_in_place()
 
     def _catch_up(self) -> list[Event]:
         """Take in what others have decided."""
@@ -193,10 +215,12 @@ class Driver:
     def _sense(self, now: int) -> Iterator[o.Observation]:
         """Hear what has become of commands, threads, artifacts and the machine."""
         yield from self._upkeep.look(self.forest, now)
+        yield from self._hearing.look(self.forest, now)
         self._jobs.hear(self._attempts.poll())
         yield from self._jobs.poll()
         yield from self._looking.gather(self.forest, self._hands())
         yield from self._problems()
+        yield from self._beside.look(self.forest, self.engine.mind.seq, now)
 
     def _hands(self) -> FileHands:
         """Return the hands as the present settings have them."""
@@ -241,14 +265,14 @@ class Driver:
 
     def _act(self, events: Iterable[Event]) -> None:
         """Begin what the changed loops are owed."""
-        self._beside.heed(self.forest, events, self.engine.mind.now())
+        self._beside.heed(self.forest, events, self.engine.mind.seq, self.engine.mind.now())
         touched = dict.fromkeys(each.loop for each in events if isinstance(each, e.LoopEvent))
         for loop_id in touched:
             loop = self.forest.loops[loop_id]
             for effect in owed_to(loop):
                 self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
             if loop.status in _OVER or loop.generation > 1:
-                self._effects.tidy(loop)
+                self._effects.tidy(self.forest, loop)
             if loop.status in _LOOKED_AT:
                 self._looking.forget(loop_id)
         if self.forest.tree.by_status[Status.LANDING]:

@@ -25,9 +25,11 @@ from loopr.driving.judging import Fits, judge
 from loopr.driving.kit import Kit, Task
 from loopr.driving.landing import bring_home
 from loopr.driving.outcomes import trouble_before
+from loopr.driving.sites import site_of
 from loopr.errors import PlanError, Problem, SettingsError, WorldError
 from loopr.hands import FileHands
 from loopr.world.processes import Outcome
+from loopr.world.repo.ground import Ground
 from loopr.world.repo.leftovers import remove_stale_locks
 from loopr.world.repo.worktrees import ensure_ignored
 
@@ -45,14 +47,16 @@ class Effects:
         self._refused: dict[str, Terms] = {}
         self._tried: dict[str, Terms] = {}
         self._given: set[str] = set()
+        self._due: set[str] = set()  # plain folders that are to be given back
+        self._next_start = 0
 
     # -- after a restart
 
     def adopt(self, forest: Forest) -> None:
         """Take up what runs on behalf of the loops, and end whatever else carries the workspace's mark."""
-        if self.kit.ground is not None:
-            remove_stale_locks(self.kit.ground)
-            ensure_ignored(self.kit.ground)
+        for ground in self.kit.grounds.values():
+            remove_stale_locks(ground)
+            ensure_ignored(ground)
         folders: dict[str, Path] = {}
         for loop_id in forest.occupancy.loops:
             loop = forest.loops[loop_id]
@@ -61,7 +65,16 @@ class Effects:
                 folders |= self.kit.runs.steps(self._name_of(loop, owner.attempt), owner.attempt)
         states = self.jobs.attempts.adopt(folders)
         self._known = {run for run, state in states.items() if state != "unclaimed"}
-        self.jobs.attempts.sweep(str(self.kit.place.root))
+        self.jobs.attempts.sweep(str(self.kit.place.root), lambda lease: self._is_pulled(forest, lease))
+
+    def _is_pulled(self, forest: Forest, lease: str) -> bool:
+        """Say whether a lease is, or was, a pull worker's: its processes are not ours to end."""
+        loop_id, _, attempt = lease.rpartition("#")
+        loop = forest.loops.get(loop_id)
+        if loop is None or not attempt.isdecimal():
+            return False
+        site = site_of(self.kit.runs, self._name_of(loop, int(attempt)), int(attempt))
+        return site is not None and bool(site.holder)
 
     def _name_of(self, loop: Loop, attempt: int) -> str:
         """Return the generation that an attempt belongs to: one that is told to stop may be of an earlier one."""
@@ -98,7 +111,14 @@ class Effects:
         if follow and run not in self._known and not judge_only:
             self.jobs.suppose(run, Outcome("lost", message="nothing is left of it but its beginning"))
         known = follow or run in self._known
-        self._begin("attempt", loop, forest, entries, lambda task: attempt(self.kit, task, known=known))
+        at = 0 if known or judge_only else self._take_turn(forest)
+        self._begin("attempt", loop, forest, entries, lambda task: attempt(self.kit, task, known=known, not_before=at))
+
+    def _take_turn(self, forest: Forest) -> int:
+        """Say when an attempt may begin: launches follow each other at the pace that the settings ask for."""
+        at = max(self.kit.clock(), self._next_start)
+        self._next_start = at + forest.policy.spawn_delay_ms
+        return at
 
     def _judges_left(self, loop: Loop) -> list[str]:
         """List the judges of an attempt that an earlier engine has asked, and that nobody has heard out yet."""
@@ -191,7 +211,7 @@ class Effects:
 
     # -- folders
 
-    def tidy(self, loop: Loop) -> None:
+    def tidy(self, forest: Forest, loop: Loop) -> None:
         """Give back the folders of generations that are over."""
         if loop.ending is not None:
             return
@@ -199,25 +219,34 @@ class Effects:
             name = generation_name(loop.id, generation)
             if name not in self._given:
                 self._given.add(name)
-                self._give_back(name)
+                self._give_back(name, self._ground_of(forest, loop))
         if loop.status not in _WORKING:
-            self._give_back(loop.name)
+            self._give_back(loop.name, self._ground_of(forest, loop))
 
     def tidy_leftovers(self, forest: Forest) -> None:
         """Give back the folders that an earlier engine did not come to."""
         wanted = {loop.name for loop in forest.loops.values() if loop.status in _WORKING or loop.ending is not None}
-        names = known_names(self.kit.ground) if self.kit.ground is not None else set()
+        names = {name for ground in self.kit.grounds.values() for name in known_names(ground)}
         if self.kit.worktrees.is_dir():
             names |= {each.name for each in self.kit.worktrees.iterdir() if each.is_dir()}
-        ours = {generation_name(each.id, n) for each in forest.loops.values() for n in range(1, each.generation + 1)}
-        for name in sorted((names & ours) - wanted):
-            self._give_back(name)
-        if self.kit.ground is not None:
-            self.jobs.begin(Key("pack", "", 0), pack(self.kit.ground), lambda error: None)
+        for loop in forest.loops.values():
+            for name in (generation_name(loop.id, each) for each in range(1, loop.generation + 1)):
+                if name in names and name not in wanted:
+                    self._give_back(name, self.kit.grounds.get(self.kit.repo_of(forest, loop)))
+        for repo, ground in self.kit.grounds.items():
+            self.jobs.begin(Key("pack", repo, 0), pack(ground), lambda error: None)
 
-    def _give_back(self, name: str) -> None:
-        """Begin to give a folder back."""
-        self.jobs.begin(Key("tidy", name, 0), give_back(self.kit, name), lambda error: None)
+    def _give_back(self, name: str, ground: Ground | None) -> None:
+        """Begin to give a folder back; plain ones together, since each is little work."""
+        plain = ground is None
+        key, due = (Key("tidy", "plain folders", 0), self._due) if plain else (Key("tidy", name, 0), set[str]())
+        due.add(name)
+        self.jobs.begin(key, give_back(self.kit, ground, due), lambda error: None)
+
+    def _ground_of(self, forest: Forest, loop: Loop) -> Ground | None:
+        """Return the repository that a loop works in, as far as the settings of now tell."""
+        kind = self.kit.settings.types.get(loop.type)
+        return self.kit.grounds.get(self.kit.repo_of(forest, loop)) if kind is None or kind.worktree else None
 
 
 def _fits(forest: Forest, loop: Loop) -> Fits:
@@ -253,7 +282,7 @@ def _all_written(hands: FileHands, work: Iterable[tuple[Loop, Entry]]) -> list[o
     try:
         return [_written(hands, loop, entry) for loop, entry in work]
     except (WorldError, OSError) as error:
-        return Problem(f"declared artifacts wait: {error}", "artifacts", getattr(error, "hint", ""))
+        return Problem(f"declared artifacts wait: {error}", "artifacts")
 
 
 def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation:

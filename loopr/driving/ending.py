@@ -6,6 +6,7 @@ Both may be asked for again at any time. Must never decide that something ends.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from loopr.core import observations as o
@@ -13,6 +14,8 @@ from loopr.core.observations import Observation
 from loopr.driving.acts import Act, Do, Run, StopAsked
 from loopr.driving.attempting import message_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
+from loopr.driving.sites import last_site, set_deserted_aside
+from loopr.world.processes.strays import living_in
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import WORK, Ground
 from loopr.world.repo.plain import remove_plain
@@ -46,9 +49,12 @@ def pack(ground: Ground) -> Act:
     return nothing
 
 
-def give_back(kit: Kit, name: str) -> Act:
-    """Give a generation's folder back, as far as all that was in it is safe."""
-    yield Do(lambda: _give_back(kit, name))
+def give_back(kit: Kit, ground: Ground | None, due: set[str]) -> Act:
+    """Give folders of generations back that nobody works in any more, those too that become due meanwhile."""
+    while due:
+        names = sorted(due)
+        due.clear()
+        yield Do(partial(_give_back, kit, ground, names))
     nothing: Observation | None = None
     return nothing
 
@@ -59,13 +65,24 @@ def known_names(ground: Ground) -> set[str]:
     return slots | {ref.removeprefix(WORK) for ref in read_refs(ground.door, WORK)}
 
 
-def _give_back(kit: Kit, name: str) -> None:
-    """Return a worktree to the pool, or take an empty folder away."""
-    folder = kit.worktrees / name
-    if kit.ground is not None and name in known_names(kit.ground):
-        release(kit.ground, name)
-    elif set(_names_in(folder)) <= {OWN_FOLDER}:  # what else is there was made by a command, and stays until `gc`
-        remove_plain(kit.worktrees, name)
+def _give_back(kit: Kit, ground: Ground | None, names: list[str]) -> None:
+    """Return worktrees to the pool as far as what was in them is safe, and take empty folders away."""
+    plain: list[str] = []
+    for name in names:
+        if ground is not None and _is_known(ground, name):
+            set_deserted_aside(kit.runs, ground, name)
+            release(ground, name, living_in)
+        elif (site := last_site(kit.runs, name)) is not None and site.is_deserted:
+            continue
+        elif set(_names_in(kit.worktrees / name)) <= {OWN_FOLDER}:  # what a command made there stays until `gc`
+            plain.append(name)
+    if plain:
+        remove_plain(kit.worktrees, plain)
+
+
+def _is_known(ground: Ground, name: str) -> bool:
+    """Say whether a generation has a worktree, or whether a branch or a mark is left of it."""
+    return slot_of(ground, name) is not None or bool(read_refs(ground.door, WORK + name))
 
 
 def _names_in(folder: Path) -> list[str]:

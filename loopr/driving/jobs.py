@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loopr.core.observations import Observation
-from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell
+from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell, Until
 from loopr.errors import LooprError, Problem
 from loopr.world.processes import Attempts, Began, Ended, Outcome
 
@@ -85,10 +85,9 @@ class Jobs:
         """The loops whose act waits for something that only somebody else can change."""
         return {job.key.loop for job in self._jobs.values() if job.problem is not None}
 
-    @property
-    def only_waits(self) -> bool:
-        """True when every act waits for something that only somebody else can change."""
-        return all(job.problem is not None for job in self._jobs.values())
+    def only_waits(self, beside: frozenset[str]) -> bool:
+        """Say whether every act, but for some kinds, waits for something that only somebody else can change."""
+        return all(job.problem is not None or job.key.kind in beside for job in self._jobs.values())
 
     def problems(self) -> Mapping[str, Problem]:
         """Say what acts wait for that only somebody else can change, by the place that it concerns."""
@@ -211,7 +210,7 @@ class Jobs:
         if seen is not None:
             self._told.append(seen)
 
-    def _wait(self, job: _Job, asked: Do | Run | Later) -> None:
+    def _wait(self, job: _Job, asked: Do | Run | Later | Until) -> None:
         """Let an act wait for what it asks for."""
         if isinstance(asked, Run):
             job.problem = None
@@ -223,6 +222,8 @@ class Jobs:
                 job.future.add_done_callback(lambda _: self._finish(job))
             case Later(problem):
                 job.problem, job.due = problem, self._clock() + RETRY_MS
+            case Until(at):
+                job.due = at
             case Run(run, spec, began):
                 if spec is not None:
                     self.attempts.submit(spec)

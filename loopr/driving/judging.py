@@ -7,29 +7,34 @@ never land anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from loopr.core import observations as o
+from loopr.core.choose import ENGINE
 from loopr.core.entries import Artifact, Command
-from loopr.core.model import Failure
+from loopr.core.ledger import cost_of, usd_of
+from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
-from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked
-from loopr.driving.attempting import folder_of, limits_of, message_of, tail_of
+from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell
+from loopr.driving.agents import level_of
+from loopr.driving.attempting import folder_of, receive, run_after, used_by
 from loopr.driving.kit import Kit, Task
-from loopr.driving.materials import Spot, step_spec
-from loopr.driving.outcomes import Said, listed, refusal, trouble_before, trouble_of
+from loopr.driving.materials import RESULT, Asks, Spot, own_folder, review_spec, step_spec, take_away
+from loopr.driving.outcomes import Said, found_nothing_to_do, listed, refusal, trouble_before
+from loopr.driving.reviewing import Judge, judges_of, pass_of, read_answer, trouble_in
 from loopr.errors import LooprError, PlanError, Problem
 from loopr.world import feedback
 from loopr.world.artifacts import digest, parse_artifact
-from loopr.world.launcher.words import STREAMS
 from loopr.world.place import SETTINGS_FILE
-from loopr.world.processes import Outcome
-from loopr.world.repo.commits import commit_attempt
+from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.repo.conflicts import lay_clash
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import build_candidate, end_judging, lay_candidate, verdict_key
+from loopr.world.repo.named import contents_of
 from loopr.world.repo.protection import Protect
 from loopr.world.repo.words import Candidate, Clash, LaidClash
 from loopr.world.repo.words import Refusal as NotNow
@@ -40,7 +45,6 @@ Fits = Callable[[Artifact, str], list[Problem]]
 
 _BETWEEN = re.compile(r"[\s;&|()<>\"'`]+")
 Outcomes = Mapping[str, Outcome]
-PULLED = "engine"
 
 
 def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
@@ -48,16 +52,11 @@ def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
     loop, ground = task.loop, kit.ground_of(task)
     try:
         known = yield from hear_out(left)
-        if ground is not None and loop.lease is not None and loop.lease.holder != PULLED:
-            yield Do(lambda: commit_attempt(ground, task.name, task.attempt, message_of(kit, task)))
-        _, trouble = read_output(kit, task, fits)
-        if trouble is None and ground is not None:
-            candidate = yield from candidate_of(kit, task, ground)
-            trouble = (
-                candidate if isinstance(candidate, Trouble) else (yield from ask_judges(kit, task, candidate, known))
-            )
-        elif trouble is None:
-            trouble = yield from ask_judges(kit, task, None, known)
+        trouble = (yield from _receive(kit, task)) if _is_pulled(task) else None
+        if trouble is None:
+            _, trouble = read_output(kit, task, fits)
+        if trouble is None:
+            trouble = yield from _look_at_tree(kit, task, known)
     except StopAsked:
         if ground is not None:
             yield Do(lambda: end_judging(ground, task.name))
@@ -65,6 +64,34 @@ def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
     except (LooprError, OSError) as error:
         trouble = replace(trouble_before(error), launch=False)
     return o.Judged(loop.id, task.attempt, trouble)
+
+
+def _is_pulled(task: Task) -> bool:
+    """Say whether the work of this attempt is a pull worker's."""
+    return task.loop.lease is not None and task.loop.lease.holder != ENGINE
+
+
+def _receive(kit: Kit, task: Task) -> Generator[Asked, Any, Trouble | None]:
+    """Take in what a pull worker has handed over; what cannot stay so is a no."""
+    with suppress(LooprError, OSError):
+        yield from run_after(kit, task, _base_of(kit, task))
+    problems: list[Problem] = yield Do(lambda: receive(kit, task))
+    return refused(kit, task, problems) if problems else None
+
+
+def _base_of(kit: Kit, task: Task) -> str:
+    """Return the commit that the work began at; of a pull worker's only its run folder tells."""
+    noted = kit.runs.circumstances(task.name, task.attempt) if _is_pulled(task) else {}
+    return noted.get("base_commit", task.loop.base_commit)
+
+
+def _look_at_tree(kit: Kit, task: Task, known: Outcomes) -> Generator[Asked, Any, Trouble | None]:
+    """Have the tree judged that would land; where nobody looks at it before, landing finds what is in its way."""
+    ground = kit.ground_of(task)
+    if ground is None or not (task.type.approve or any(judges_of(task))):
+        return (yield from ask_judges(kit, task, None, known))
+    candidate = yield from candidate_of(kit, task, ground)
+    return candidate if isinstance(candidate, Trouble) else (yield from ask_judges(kit, task, candidate, known))
 
 
 def read_output(kit: Kit, task: Task, fits: Fits) -> tuple[Artifact | None, Trouble | None]:
@@ -77,19 +104,30 @@ def read_output(kit: Kit, task: Task, fits: Fits) -> tuple[Artifact | None, Trou
         hint = f"write it to $LOOPR_OUTPUT, with its {task.type.child} children in it"
         return None, refused(kit, task, [Problem("no artifact was handed over", where, hint)])
     try:
-        artifact = parse_artifact(
-            path.read_bytes(),
-            where,
-            type_name=task.loop.type,
-            types=task.policy.types,
-            fallback_id=task.loop.id.rpartition("/")[2],
-            depth=task.loop.depth,
-            written_by_loop=not task.type.trust_outline,
-        )
+        artifact = _parsed(kit, task, path.read_bytes(), where)
     except PlanError as error:
         return None, refused(kit, task, list(error.problems))
     problems = fits(artifact, where)
     return (None, refused(kit, task, problems)) if problems else (artifact, None)
+
+
+def _parsed(kit: Kit, task: Task, raw: bytes, where: str) -> Artifact:
+    """Parse what was handed over; what was parsed to be judged is not parsed again to be landed."""
+    circumstances = (raw, task.policy)
+    known = kit.outlines.pop(task.name, None)
+    if known is not None and known[0] == circumstances:
+        return known[1]
+    artifact = parse_artifact(
+        raw,
+        where,
+        type_name=task.loop.type,
+        types=task.policy.types,
+        fallback_id=task.loop.id.rpartition("/")[2],
+        depth=task.loop.depth,
+        written_by_loop=not task.type.trust_outline,
+    )
+    kit.outlines[task.name] = circumstances, artifact
+    return artifact
 
 
 def refused(kit: Kit, task: Task, problems: list[Problem], text: str = "") -> Trouble:
@@ -109,6 +147,8 @@ def candidate_of(kit: Kit, task: Task, ground: Ground) -> Generator[Asked, Any, 
     if isinstance(made, LaidClash):
         return _clashed(kit, task, made)
     candidate: Candidate = made
+    if candidate.put_back:  # once they are put back on the loop's own branch, no later look finds them
+        yield Do(lambda: kit.runs.note_put_back(task.name, _put_back(candidate)))
     return refused(kit, task, list(candidate.refused)) if candidate.refused else candidate
 
 
@@ -157,99 +197,112 @@ def ask_judges(
     kit: Kit, task: Task, candidate: Candidate | None, known: Outcomes
 ) -> Generator[Asked, Any, Trouble | None]:
     """Let each judge see the tree that would land, and return the first no; what one has said already is `known`."""
-    for kind, command in _judges(task):
-        key = _key(kit, task, candidate, kind, command)
+    judges = list(judges_of(task))
+    if judges and _is_as_before(candidate) and found_nothing_to_do(kit.runs.folder(task.name, task.attempt)):
+        return None
+    for judge in judges:
+        key = yield from _key(kit, task, candidate, judge)
         if kit.is_yes(key):
             continue
-        said = known.get(kit.runs.id_of(task.name, task.attempt, f"{kind}.{key[:12]}"))
-        trouble = yield from _ask(kit, task, candidate, _Question(kind, command, key, said))
+        said = known.get(kit.runs.id_of(task.name, task.attempt, f"{judge.kind}.{key[:12]}"))
+        trouble, used = yield from _ask(kit, task, candidate, _Question(judge, key, said))
+        if used is not None:
+            task = _with_use(task, used)
+            yield Tell(o.AttemptUsed(task.loop.id, task.attempt, task.loop.live))
         if trouble is not None:
             return trouble
         kit.note_yes(key)
     return None
 
 
-def _judges(task: Task) -> Iterator[tuple[str, Command]]:
-    """Name the commands that judge, in their order: the check, then each pass of the review."""
-    if task.check is not None:
-        yield "check", task.check
-    for number in range(task.type.review_passes if task.type.review is not None else 0):
-        yield f"review{number + 1}" if number else "review", task.type.review or ""
+def _is_as_before(candidate: Candidate | None) -> bool:
+    """Say whether a loop has changed nothing since it parted from its plan, or had nothing to change."""
+    return candidate is None or (candidate.empty and not candidate.put_back)
 
 
-def _key(kit: Kit, task: Task, candidate: Candidate | None, kind: str, command: Command) -> str:
-    """Return under what a verdict is remembered: the tree, or the attempt where there is none, and who judges what."""
-    tree = candidate.tree if candidate is not None else f"{task.name}#{task.attempt}"
+def _key(kit: Kit, task: Task, candidate: Candidate | None, judge: Judge) -> Generator[Asked, Any, str]:
+    """Return under what a verdict is remembered: the tree, or the attempt where there is none, and who judges what.
+
+    An agent reviews the work itself: what others have landed beside it meanwhile is no reason to pay it once more.
+    """
+    tree, ground = candidate.tree if candidate is not None else f"{task.name}#{task.attempt}", kit.ground_of(task)
+    if judge.reviewer is not None and candidate is not None and ground is not None:
+        tree = yield Do(lambda: contents_of(ground, candidate.tree, candidate.changed))
     path = kit.runs.folder(task.name, task.attempt) / OUTPUT
     said = digest(path.read_bytes()) if path.is_file() else ""
-    return verdict_key(tree, "\0".join([kind, repr(command), task.name, said]))
+    return verdict_key(tree, "\0".join([judge.kind, repr(judge.command), task.name, said]))
 
 
 class _Question(NamedTuple):
-    """Who judges, how, under what a yes is remembered, and what came of it if it was asked before."""
+    """Who judges, under what a yes is remembered, and what came of it if it was asked before."""
 
-    kind: str
-    command: Command
+    judge: Judge
     key: str
-    answer: Outcome | None = None
+    known: Outcome | None = None
 
 
-def _ask(kit: Kit, task: Task, candidate: Candidate | None, asked: _Question) -> Generator[Asked, Any, Trouble | None]:
-    """Let one judge see the tree."""
-    kind, command, key, answer = asked
-    ground = kit.ground_of(task)
-    if candidate is not None and ground is not None and answer is None:
+def _ask(
+    kit: Kit, task: Task, candidate: Candidate | None, asked: _Question
+) -> Generator[Asked, Any, tuple[Trouble | None, Usage | None]]:
+    """Let one judge see the tree; return what is wrong, and what the judge says it has used."""
+    judge, key, known = asked
+    step, ground = f"{judge.kind}.{key[:12]}", kit.ground_of(task)
+    if candidate is not None and ground is not None and known is None:
         yield Do(lambda: lay_candidate(ground, candidate, kit.clock()))
-    folder = folder_of(kit, task)
-    spec = step_spec(kit, task, Spot(folder, task.loop.base_commit), command, f"{kind}.{key[:12]}")
-    outcome: Outcome = answer or (yield Run(spec.id, spec))
+    if known is None:
+        take_away(own_folder(folder_of(kit, task)) / RESULT)  # it is the command's; a judge's is its own word
+        spec = _spec(kit, task, candidate, judge, step)
+    outcome: Outcome = known or (yield Run(spec.id, spec))
     if candidate is not None and ground is not None:
         yield Do(lambda: end_judging(ground, task.name))
     kit.free_ports(task.loop.lease_id)
-    said = Said(tail_of(spec.folder), folder)
-    trouble = _verdict(kind, outcome, said, task)
-    if trouble is None and kind.startswith("review"):
-        trouble = _review(Said(tail_of(spec.folder, STREAMS[:1]), folder))
+    read = partial(read_answer, kit, task, judge, step, outcome)
+    answer = read() if judge.reviewer is None else (yield Do(read))  # all that an agent has said may be much
+    if answer.share is not None and task.loop.lane is not None:
+        yield Tell(level_of(task.loop.lane, answer.share))
+    trouble = trouble_in(task, answer)
     if trouble is not None and trouble.failure is Failure.REFUSED:
-        kit.runs.note_refusal(
-            task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, _told(kind, said, candidate))
-        )
-    return trouble
+        words = _told(judge, answer.said, candidate)
+        kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, words))
+    return trouble, used_by(answer.advice, answer.heard, outcome.wall_ms)
 
 
-def _verdict(kind: str, outcome: Outcome, said: Said, task: Task) -> Trouble | None:
-    """Say what the end of a judge means: its own clock running out is a no."""
-    mark = feedback.signature(outcome.code, said.tail, said.worktree)
-    if outcome.reason == "wall":
-        limit = limits_of(task)["check_secs"]
-        return Trouble(Failure.REFUSED, f"the {kind} took longer than {limit} s (timeouts.check_secs)", mark)
-    trouble = trouble_of(outcome, None, said, limits_of(task))
-    if trouble is not None:
-        return Trouble(
-            trouble.failure, f"the {kind} said no: {trouble.reason}" if outcome.code else trouble.reason, mark
-        )
-    return None
+def _spec(kit: Kit, task: Task, candidate: Candidate | None, judge: Judge, step: str) -> AttemptSpec:
+    """Say how a judge is run."""
+    spot = Spot(folder_of(kit, task), _base_of(kit, task))
+    if judge.reviewer is None:
+        return step_spec(kit, task, spot, judge.command, step)
+    return review_spec(kit, task, spot, Asks(judge.reviewer, pass_of(kit, task, judge, candidate), step))
 
 
-def _review(said: Said) -> Trouble | None:
-    """Read the last line that a review wrote to its standard output: only a clear yes is one."""
-    mark = feedback.signature(0, said.tail, said.worktree)
-    last = feedback.bounded(said.tail).rstrip().rpartition("\n")[2].strip()
-    if last.startswith("APPROVED:"):
-        return None
-    why = last.removeprefix("REJECTED:").strip() if last.startswith("REJECTED:") else f"its last line is {last[:80]!r}"
-    return Trouble(Failure.REFUSED, f"the review said no: {why}", mark)
+def _with_use(task: Task, used: Usage) -> Task:
+    """Add what a judge has used to its attempt; its time counts where judges have a lane of their own."""
+    live, known = task.loop.live, task.loop.live.tokens
+    if known is None and live.ms:
+        known = cost_of(task.policy, live) // 1000
+    tokens = used.tokens if known is None else known + (used.tokens or 0)
+    usd = None
+    if live.micro_usd is not None or used.micro_usd is not None:  # else all of it is priced as one
+        sides = usd_of(task.policy, live, task.type.lanes[0]), usd_of(task.policy, used, task.loop.lane or "")
+        usd = sum(each or 0 for each in sides)
+    ms = live.ms + (used.ms if task.policy.type_of(task.loop.type).judge_lanes else 0)
+    return task._replace(loop=task.loop._replace(live=Usage(tokens, usd, ms)))
 
 
-def _told(kind: str, said: Said, candidate: Candidate | None) -> str:
+def _told(judge: Judge, said: Said, candidate: Candidate | None) -> str:
     """Word a no for the next try: what the judge said, and what was put back before it looked."""
-    text = f"The {kind} said no:\n\n{feedback.bounded(said.tail) or '(it said nothing)'}"
-    return "\n\n".join(filter(None, [text, put_back_words(candidate)]))
+    text = f"The {judge.title} said no:\n\n{feedback.bounded(said.tail) or '(it said nothing)'}"
+    return "\n\n".join(filter(None, [text, put_back_words(_put_back(candidate))]))
 
 
-def put_back_words(candidate: Candidate | None) -> str:
+def _put_back(candidate: Candidate | None) -> dict[str, str]:
+    """Map the protected files that are put back in a candidate to what had been made of them."""
+    return {each.path: each.how for each in candidate.put_back} if candidate is not None else {}
+
+
+def put_back_words(paths: Mapping[str, str]) -> str:
     """Name the protected files that were put back."""
-    if candidate is None or not candidate.put_back:
+    if not paths:
         return ""
-    lines = [f"- {each.path} ({each.how})" for each in candidate.put_back]
+    lines = [f"- {path} ({how})" for path, how in paths.items()]
     return "\n".join(["Protected files were put back as the plan has them, whatever was made of them:", *lines])

@@ -12,12 +12,14 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from loopr.core.entries import Command, Entry
+from loopr.core.entries import Artifact, Command, Entry
 from loopr.core.forest import Forest
+from loopr.core.limits import tokens_left
 from loopr.core.model import Loop, Status
-from loopr.core.policy import Policy
+from loopr.core.policy import OWN_REPO, Policy
 from loopr.driving.sentry import Sentry
 from loopr.errors import SettingsError
+from loopr.grounds import ground_of
 from loopr.hands import FileHands
 from loopr.world.environment import free_slot, port_base
 from loopr.world.place import Place
@@ -27,6 +29,7 @@ from loopr.world.repo.named import files_among
 from loopr.world.runs import Runs
 from loopr.world.settings import Settings
 from loopr.world.settings.parts import TypeSettings
+from loopr.world.settings.presets import Preset
 
 OWN_FOLDER = ".loopr"
 MOST_SIBLINGS = 100
@@ -43,6 +46,10 @@ class Task(NamedTuple):
     input: Path
     parent_title: str = ""
     siblings: tuple[Sibling, ...] = ()
+    preset: Preset | None = None
+    repo: str = OWN_REPO
+    tokens_left: int | None = None
+    reviewer: Preset | None = None
 
     @property
     def name(self) -> str:
@@ -67,56 +74,80 @@ class Task(NamedTuple):
     @property
     def command(self) -> Command:
         """The command that does the work."""
-        own = self.entry
-        agent = (own.agent if own is not None and own.run is None else None) or self.type.agent
-        command = own.run if own is not None and own.run is not None else self.type.run
-        if own is not None and own.run is None and own.agent is not None:
-            command = None
+        if self.preset is not None:
+            return self.preset.command
+        command = self.entry.run if self.entry is not None and self.entry.run is not None else self.type.run
         if command is not None:
             return command
-        if agent:
-            hint = f"give the type a `run:` that starts {agent}"
-            raise SettingsError(f"agent: {agent} names a preset, and this version has none", hint=hint)
         raise SettingsError(f"{self.loop.type} has no command any more", hint=f"set types.{self.loop.type}.run")
 
 
 @dataclass
 class Kit:
-    """What acts work with; `settings` are replaced when they change, `beginning` is held while a branch is made."""
+    """What acts work with; `settings` are replaced when they change."""
 
     place: Place
     settings: Settings
-    ground: Ground | None
-    sentry: Sentry | None
+    grounds: dict[str, Ground]  # by what the settings call each
+    sentries: dict[str, Sentry]
     hands: FileHands
     runs: Runs
     prompts: Prompts
     inherited: Mapping[str, str]
     clock: Callable[[], int]
-    beginning: Lock = field(default_factory=Lock)
     counting: Lock = field(default_factory=Lock)
+    outlines: dict[str, tuple[tuple[bytes, Policy], Artifact]] = field(default_factory=dict)  # judged, not yet landed
+    _folders: dict[str, Path] = field(default_factory=dict)
     _ports: dict[str, int] = field(default_factory=dict)
     _named: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def specs(self) -> Path:
         """The folder that mirrors the tree."""
-        return Path(f"{self.place.root}/{self.settings.artifacts.dir}")
+        return self._below_root(self.settings.artifacts.dir)
 
     @property
     def worktrees(self) -> Path:
         """The folder in which every loop has its own."""
-        return Path(f"{self.place.root}/{self.settings.worktrees.dir}")
+        return self._below_root(self.settings.worktrees.dir)
+
+    def _below_root(self, name: str) -> Path:
+        """Return a folder of the workspace; a path that is kept is taken apart only once."""
+        if name not in self._folders:
+            self._folders[name] = Path(f"{self.place.root}/{name}")
+        return self._folders[name]
 
     def ground_of(self, task: Task) -> Ground | None:
         """Return the repository that a loop works in, None if it works in an empty folder."""
-        return self.ground if task.type.worktree else None
+        return self.grounds.get(task.repo) if task.type.worktree else None
+
+    def sentry_of(self, task: Task) -> Sentry | None:
+        """Return who keeps an eye on the repository that a loop works in."""
+        return self.sentries.get(task.repo) if task.type.worktree else None
+
+    def _open(self, repo: str) -> None:
+        """Open a repository that is not open: its plan may have come before the settings in which it is new."""
+        if repo not in ("", OWN_REPO, *self.grounds):
+            self.grounds[repo] = ground_of(self, repo)
+            self.sentries.setdefault(repo, Sentry(self.grounds[repo]))
+
+    def repo_of(self, forest: Forest, loop: Loop) -> str:
+        """Return what the repository of a loop is called: the one that its plan began in."""
+        bound = forest.shared.plans.get(loop.plan)
+        if bound is not None:
+            return bound.repo
+        known = self.settings.projects.get(loop.project)
+        return known.repo if known is not None else OWN_REPO
 
     def ports(self, run: str) -> int:
         """Return the first port of the block that belongs to a run, until `free_ports`."""
         with self.counting:
             slot = self._ports.setdefault(run, free_slot(set(self._ports.values())))
         return port_base(slot, self.place.root)
+
+    def hold_ports(self, run: str, slot: int) -> None:
+        """Let a run have a certain block of ports."""
+        self._ports[run] = slot
 
     def free_ports(self, run: str) -> None:
         """Let others have a run's ports."""
@@ -145,6 +176,9 @@ class Kit:
         kind = self.settings.types.get(loop.type)
         if kind is None:
             raise SettingsError(f"there is no type {loop.type} any more", hint="put it back under `types` in loopr.yml")
+        agent = loop.lease.agent if loop.lease is not None else forest.agent_of(loop)
+        repo = self.repo_of(forest, loop)
+        self._open(repo)
         parent = forest.loops.get(loop.parent) if loop.parent is not None else None
         if parent is None:
             above = Path(f"{self.place.state}/inputs/{loop.id}.md")
@@ -158,11 +192,15 @@ class Kit:
             forest.shared.plans[loop.plan].base_commit if loop.plan in forest.shared.plans else "",
             above,
             parent.title if parent is not None else "",
-            _siblings(forest, loop) if loop.status is Status.LEASED else (),
+            siblings_of(forest, loop) if loop.status is Status.LEASED else (),
+            self.settings.preset(agent) if agent else None,
+            repo,
+            tokens_left(forest, loop, self.clock()),
+            self.settings.preset(kind.review_agent) if kind.review_agent else None,
         )
 
 
-def _siblings(forest: Forest, loop: Loop) -> tuple[Sibling, ...]:
+def siblings_of(forest: Forest, loop: Loop) -> tuple[Sibling, ...]:
     """Name the loops beside one, those before and behind it in the outline first."""
     if loop.parent is None:
         return ()

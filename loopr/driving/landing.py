@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from loopr.core import observations as o
 from loopr.core.entries import Artifact, Entry
 from loopr.core.observations import Trouble
+from loopr.core.overlap import covers
 from loopr.core.rendering import render_artifact
 from loopr.driving.acts import Act, Asked, Do, Later
 from loopr.driving.attempting import message_of
@@ -30,6 +31,7 @@ from loopr.world.repo.words import Candidate, Intent, Landed, Overtaken, Waits
 from loopr.world.runs import OUTPUT
 
 INTENT = "landing.json"
+MOST_NAMED = 10
 
 
 class _Published(NamedTuple):
@@ -84,7 +86,8 @@ def _has_landed(ground: Ground, name: str, intent: Intent) -> bool:
 def _move(kit: Kit, task: Task, ground: Ground, candidate: Candidate) -> Landed | Overtaken | Problem:
     """Write down what is about to be done, and do it."""
     message = message_of(kit, task)
-    body = "\n\n".join(filter(None, [message.body, put_back_words(candidate)]))
+    remarks = [put_back_words(kit.runs.put_back(task.name)), _beyond_words(task, candidate)]
+    body = "\n\n".join(filter(None, [message.body, *remarks]))
     intent = make_intent(ground, candidate, message._replace(body=body), _history(kit))
     path = kit.runs.folder(task.name, task.attempt) / INTENT
     fresh = path.with_name(f".{INTENT}.new")
@@ -94,6 +97,16 @@ def _move(kit: Kit, task: Task, ground: Ground, candidate: Candidate) -> Landed 
     if isinstance(done, Landed | Overtaken):
         return done
     return done.problem if isinstance(done, Waits) else done.problems[0]
+
+
+def _beyond_words(task: Task, candidate: Candidate) -> str:
+    """Name the files that a loop has changed beside those it meant to touch."""
+    files = task.loop.files
+    beyond = [each for each in candidate.changed if not covers(files, each)] if files else []
+    if not beyond:
+        return ""
+    more = [f"- and {len(beyond) - MOST_NAMED} more"] if len(beyond) > MOST_NAMED else []
+    return "\n".join(["Changed beside the files that it names:", *(f"- {each}" for each in beyond[:MOST_NAMED]), *more])
 
 
 def _history(kit: Kit) -> Any:
@@ -119,7 +132,7 @@ def _until_published(kit: Kit, task: Task, artifact: Artifact | None, commit: st
             return (yield from _publish(kit, task, artifact, commit))
         except (WorldError, OSError) as error:
             place = f"{kit.settings.artifacts.dir}/{task.loop.id}/{task.loop.type}.md"
-            yield Later(Problem(f"cannot be published: {error}", place, getattr(error, "hint", "")))
+            yield Later(Problem(f"cannot be published: {error}", place))
 
 
 def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Generator[Asked, Any, _Published]:

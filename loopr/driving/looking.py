@@ -13,6 +13,7 @@ from pathlib import Path
 from loopr.core import observations as o
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
+from loopr.driving.switching import WAITS, Switching
 from loopr.hands import FileHands
 from loopr.world.watching import Settling, Watch
 
@@ -24,13 +25,17 @@ _NOT_NOW = frozenset({Status.INVALIDATED, Status.LANDING})  # what is published 
 class Looking:
     """Finds out what has changed among the artifacts."""
 
-    def __init__(self, specs: Path, settle_ms: int, poll_ms: int, clock: Callable[[], int]) -> None:
-        """Name the folder, and how long a file must have been quiet."""
+    def __init__(
+        self, specs: Path, settle_ms: int, poll_ms: int, clock: Callable[[], int], top: Path | None = None
+    ) -> None:
+        """Name the folder, how long a file must have been quiet, and the checkout that it is in, if it is in one."""
         self.watch = Watch(specs)
         self.busy: set[str] = set()  # loops whose artifact is being written by us
         self._specs, self._poll_ms, self._clock = specs, poll_ms, clock
         self._settling = Settling(settle_ms)
+        self._switching = Switching(top)
         self._known: dict[str, _Shape | None] = {}
+        self._looked: dict[str, _Shape] = {}
         self._full_look_at = 0
 
     def fileno(self) -> int:
@@ -47,11 +52,15 @@ class Looking:
 
     def next_look(self) -> int:
         """Return when to look again by itself."""
-        due = self._settling.next_look_ms()
-        return self._full_look_at if due is None else min(due, self._full_look_at)
+        due = self._settling.next_look_ms(), self._switching.next_look(self._clock())
+        return min([self._full_look_at, *(each for each in due if each is not None)])
 
     def gather(self, forest: Forest, hands: FileHands) -> Iterator[o.Observation]:
         """Look where hints lead, where a file had not settled, and now and then everywhere."""
+        yield from self._switching.sift(forest, self._found(forest, hands), self._clock())
+
+    def _found(self, forest: Forest, hands: FileHands) -> Iterator[o.Observation]:
+        """Report what has changed, wherever it came from."""
         now = self._clock()
         hints = self.watch.hints()
         for path in self._settling.due(now):
@@ -119,8 +128,11 @@ class Looking:
             return
         if self._settling.see(path, shape[0], shape[1], now, whole=whole):
             self._known[loop.id] = shape
-            doubted = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md" in forest.shared.problems
-            seen = hands.look(loop.id, loop.type, "" if doubted else loop.artifact)
+            problem = forest.shared.problems.get(f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md")
+            if problem == WAITS and self._looked.get(loop.id, shape) == shape:  # the one that is kept back
+                return
+            self._looked[loop.id] = shape
+            seen = hands.look(loop.id, loop.type, loop.artifact if problem is None else "")
             if seen is not None:
                 yield seen
 

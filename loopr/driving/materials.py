@@ -8,22 +8,29 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from loopr.core.entries import Command
+from loopr.core.entries import Command, Entry
+from loopr.core.forest import Forest
 from loopr.core.ladder import Ladder
-from loopr.driving.kit import OWN_FOLDER, Kit, Task
-from loopr.errors import WorldError
+from loopr.core.model import Loop, Status
+from loopr.driving.agents import changes_for
+from loopr.driving.kit import OWN_FOLDER, Kit, Task, siblings_of
+from loopr.errors import UserError, WorldError
 from loopr.world import prompts
 from loopr.world.environment import Changes, Setting, arguments, reads_prompt_file, variables
 from loopr.world.feedback import Earlier, render_feedback
 from loopr.world.processes import AttemptSpec
 from loopr.world.runs import OUTPUT, Refusal
+from loopr.world.settings.presets import Preset
 
-RESULT = "result.json"
+RESULT, ASKED = "result.json", "review.md"
+CHECK, REVIEW = "check", "review"
+"""What the steps begin with that judge."""
 MAX_INPUT_BYTES = 1 << 20
 NOWHERE = Path(os.devnull)
 
@@ -37,21 +44,9 @@ class Spot(NamedTuple):
 
 def write_materials(kit: Kit, task: Task, spot: Spot) -> AttemptSpec:
     """Write all that an attempt's command is given, and say how it is to be run."""
-    run = kit.runs.ensure(task.name, task.attempt)
-    setting = setting_of(kit, task, spot)
-    own = own_folder(spot.folder)
-    _clear(own)
-    iteration = _iteration(kit, task, setting)
-    prompts.write_input(own, iteration.parent_artifact)
-    prompts.write_context(own, prompts.render_context(iteration))
-    text = kit.prompts.render(iteration)
-    for place in (own, run):
-        prompts.write_feedback(place, iteration.feedback)
-        prompts.write_prompt(place, text)
-    command = task.command
-    stdin = NOWHERE if reads_prompt_file(command) else run / prompts.PROMPT
-    clocks = task.type.timeouts
-    return _spec(kit, task, setting, command)._replace(
+    setting, command, clocks = write_papers(kit, task, spot), task.command, task.type.timeouts
+    stdin = NOWHERE if reads_prompt_file(command) else kit.runs.folder(task.name, task.attempt) / prompts.PROMPT
+    return _spec(kit, task, setting, command, first=changes_for(task.preset, own_folder(spot.folder)))._replace(
         stdin=stdin,
         wall_ms=clocks.wall_ms,
         idle_ms=clocks.idle_ms,
@@ -59,31 +54,78 @@ def write_materials(kit: Kit, task: Task, spot: Spot) -> AttemptSpec:
     )
 
 
+def write_papers(kit: Kit, task: Task, spot: Spot) -> Setting:
+    """Write the files that the work of an attempt begins with, whoever does it, and say as what and where that is."""
+    run = kit.runs.ensure(task.name, task.attempt)
+    setting = setting_of(kit, task, spot)
+    own = own_folder(spot.folder)
+    _clear(own)
+    iteration = _iteration(kit, task, setting)
+    given = {prompts.PROMPT: kit.prompts.render(iteration), prompts.FEEDBACK: iteration.feedback}
+    context = {prompts.INPUT: iteration.parent_artifact, prompts.CONTEXT: prompts.render_context(iteration)}
+    prompts.write_files(own, given | context)
+    prompts.write_files(run, given)
+    return setting
+
+
 def step_spec(kit: Kit, task: Task, spot: Spot, command: Command, step: str) -> AttemptSpec:
     """Say how a command beside the attempt's own is to be run; a review reads what was handed over."""
     run = kit.runs.folder(task.name, task.attempt)
-    reads = step.startswith("review") and (run / OUTPUT).is_file()
+    reads = step.startswith(REVIEW) and (run / OUTPUT).is_file()
     kit.runs.ensure(task.name, task.attempt, step)
     spec = _spec(kit, task, setting_of(kit, task, spot), command, step)
     return spec._replace(stdin=run / OUTPUT if reads else NOWHERE, wall_ms=task.type.timeouts.check_ms)
 
 
-def _spec(kit: Kit, task: Task, setting: Setting, command: Command, step: str = "") -> AttemptSpec:
-    """Say how any command of a task is run."""
-    lane = kit.settings.lanes.get(task.loop.lane or "")
-    changes = [Changes(each.env.set, each.env.unset) for each in (lane, task.type) if each is not None]
+class Asks(NamedTuple):
+    """What an agent is asked that reviews, and what its run is called."""
+
+    reviewer: Preset
+    about: prompts.Pass
+    step: str
+
+
+def review_spec(kit: Kit, task: Task, spot: Spot, asks: Asks) -> AttemptSpec:
+    """Say how an agent is run that reviews, and write down for it what it is asked and what was handed over."""
+    reviewer, about, step = asks
+    run, setting = kit.runs.ensure(task.name, task.attempt, step), setting_of(kit, task, spot)
+    own, text = own_folder(spot.folder), kit.prompts.render_review(_iteration(kit, task, setting), about)
+    prompts.write_files(own, {ASKED: text} | ({OUTPUT: about.artifact} if about.artifact else {}))
+    prompts.write_files(run, {prompts.PROMPT: text})
+    kit.runs.note_agent(task.name, task.attempt, step, agent=reviewer.name, reader=reviewer.reader)
+    setting = replace(setting, prompt_file=Path(f"{setting.worktree}/{OWN_FOLDER}/{ASKED}"))
+    spec = _spec(kit, task, setting, reviewer.command, step, first=changes_for(reviewer, own))
+    stdin = NOWHERE if reads_prompt_file(reviewer.command) else run / prompts.PROMPT
+    return spec._replace(stdin=stdin, wall_ms=task.type.timeouts.check_ms)
+
+
+def is_judge(step: str) -> bool:
+    """Say whether a step judges what an attempt has left."""
+    return step.startswith((CHECK, REVIEW))
+
+
+def _spec(
+    kit: Kit, task: Task, setting: Setting, command: Command, step: str = "", *, first: Sequence[Changes] = ()
+) -> AttemptSpec:
+    """Say how any command of a task is run; `first` is changed in its environment before the settings do."""
     share = kit.settings.logs.max_bytes_per_attempt // 8  # two streams, each with a head and at most three tails
     return AttemptSpec(
         kit.runs.id_of(task.name, task.attempt, step),
         kit.runs.folder(task.name, task.attempt, step),
-        arguments(command, setting, None if step else task.type.wrap),
+        arguments(command, setting, task.type.wrap if not step or is_judge(step) else None),
         setting.worktree,
-        variables(setting, kit.inherited, ceiling=kit.worktrees, changes=changes),
+        variables(setting, kit.inherited, ceiling=kit.worktrees, changes=[*first, *changes_of(kit, task)]),
         NOWHERE,
         grace_ms=task.type.timeouts.grace_ms,
         head_bytes=share,
         tail_bytes=share,
     )
+
+
+def changes_of(kit: Kit, task: Task) -> list[Changes]:
+    """List what the settings of its lane and its type change in the environment of an attempt."""
+    lane = kit.settings.lanes.get(task.loop.lane or "")
+    return [Changes(*each.env) for each in (lane, task.type) if each is not None]
 
 
 def setting_of(kit: Kit, task: Task, spot: Spot) -> Setting:
@@ -114,7 +156,7 @@ def setting_of(kit: Kit, task: Task, spot: Spot) -> Setting:
         result_file=Path(f"{own}/{RESULT}"),
         log_dir=kit.runs.folder(loop.name, loop.attempt),
         deadline_ms=kit.clock() + task.type.timeouts.wall_ms if task.type.timeouts.wall_ms else None,
-        tokens_left=None,
+        tokens_left=task.tokens_left,
         port_base=kit.ports(loop.lease_id),
     )
 
@@ -135,11 +177,15 @@ def own_folder(folder: Path) -> Path:
 def _clear(own: Path) -> None:
     """Take away what the last attempt handed over."""
     for name in (OUTPUT, RESULT):
-        path = own / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        take_away(own / name)
+
+
+def take_away(path: Path) -> None:
+    """Take away what a command may have left under a name, whatever it is."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _iteration(kit: Kit, task: Task, setting: Setting) -> prompts.Iteration:
@@ -169,9 +215,54 @@ def _iteration(kit: Kit, task: Task, setting: Setting) -> prompts.Iteration:
         feedback=feedback_of(kit, task),
         files=loop.files,
         check=_shown(task.check),
-        review=_shown(task.type.review),
+        review=task.reviewer.name if task.reviewer is not None else _shown(task.type.review),
         protected=task.type.protect,
     )
+
+
+def would_be_reviewed(kit: Kit, forest: Forest, loop: Loop, entry: Entry | None, number: int) -> Asked:
+    """Say what an agent that reviews a loop was asked last in this attempt, else what it would be; writes nothing."""
+    for step in kit.runs.steps(loop.name, loop.attempt):
+        if step.rpartition("/")[2].partition(".")[0] == review_kind(number):
+            with suppress(OSError):
+                text = (kit.runs.root / step / prompts.PROMPT).read_text(encoding="utf-8")
+                return Asked(loop.attempt, text, True)
+    task = kit.task(forest, loop, entry)
+    passes = task.type.review_passes
+    if task.reviewer is None:
+        hint = f"set types.{loop.type}.review to {{agent: NAME}}"
+        raise UserError(f"no agent reviews a {loop.type}", hint=hint)
+    if not 1 <= number <= passes:
+        raise UserError(f"a {loop.type} has {passes} review{'s' * (passes > 1)}, not {number}")
+    about = prompts.Pass(number, passes, prompts.looks_of(number, passes), "(what it will have handed over)")
+    spot = Spot(Path(kit.runs.circumstances(loop.name, loop.attempt).get("folder") or kit.worktrees / loop.name))
+    text = kit.prompts.render_review(_iteration(kit, task, setting_of(kit, task, spot)), about)
+    return Asked(loop.attempt, text, False)
+
+
+def review_kind(number: int) -> str:
+    """Return what the runs of one review of several are called."""
+    return REVIEW if number == 1 else f"{REVIEW}{number}"
+
+
+class Asked(NamedTuple):
+    """What a command is asked in an attempt, and whether it was asked already."""
+
+    attempt: int
+    text: str
+    sent: bool
+
+
+def would_be_asked(kit: Kit, forest: Forest, loop: Loop, entry: Entry | None, at_work: Collection[Status]) -> Asked:
+    """Say what a loop's command was given, if it is at work, else what it would be given now; writes nothing."""
+    if loop.status in at_work:
+        with suppress(OSError):
+            text = (kit.runs.folder(loop.name, loop.attempt) / prompts.PROMPT).read_text(encoding="utf-8")
+            return Asked(loop.attempt, text, True)
+    ahead = loop if loop.lease is not None else loop._replace(attempt=loop.attempt + 1)
+    task = kit.task(forest, ahead, entry)._replace(siblings=siblings_of(forest, loop))
+    spot = Spot(Path(kit.runs.circumstances(loop.name, loop.attempt).get("folder") or kit.worktrees / loop.name))
+    return Asked(ahead.attempt, kit.prompts.render(_iteration(kit, task, setting_of(kit, task, spot))), False)
 
 
 def _shown(command: Command | None) -> str:
@@ -194,16 +285,24 @@ def feedback_of(kit: Kit, task: Task) -> str:
     """Say why the last try was refused, and in a line each why those before it were."""
     if task.loop.iteration == 1:
         return ""
-    past = list(_of_this_count(kit, task))
+    last = next(kit.runs.tries_before(task.name, task.attempt), None)
+    if last is not None and last.iteration == task.loop.iteration and last.refusal is None:
+        with suppress(OSError):  # that attempt came to no verdict: what it was told is still to be done
+            return (kit.runs.folder(task.name, last.attempt) / prompts.FEEDBACK).read_text(encoding="utf-8")
+    past = list(_of_this_count(kit, task))[::-1]
     if past and past[-1].iteration == task.loop.iteration - 1:
-        last, earlier = past[-1].text or past[-1].reason, past[:-1]
+        text, earlier = past[-1].text or past[-1].reason, past[:-1]
     else:
-        last, earlier = task.loop.reason, past  # a person asked for another try
-    return render_feedback(last, [Earlier(each.iteration, each.reason) for each in earlier])
+        text, earlier = task.loop.reason, past  # a person asked for another try
+    return render_feedback(text, [Earlier(each.iteration, each.reason) for each in earlier])
 
 
 def _of_this_count(kit: Kit, task: Task) -> Iterator[Refusal]:
-    """Give the refusals since the iterations were last counted from one."""
-    past = list(kit.runs.refusals(task.name, task.attempt))
-    begin = max((place for place, each in enumerate(past) if each.iteration == 1), default=0)
-    yield from past[begin:]
+    """Give the refusals since the iterations were last counted from one, the newest first."""
+    later = task.loop.iteration
+    for each in kit.runs.tries_before(task.name, task.attempt):
+        if each.iteration > later:
+            return
+        if each.iteration < later and each.refusal is not None:  # else it was counted anew after that one
+            yield each.refusal
+        later = each.iteration

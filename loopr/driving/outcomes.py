@@ -13,6 +13,8 @@ from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.errors import LooprError, Problem, UserError
 from loopr.world import feedback
+from loopr.world.agents import Report
+from loopr.world.launcher.words import read_outcome
 from loopr.world.processes import Outcome
 from loopr.world.result_file import Advice, stricter
 
@@ -45,13 +47,22 @@ class Said(NamedTuple):
     worktree: Path
 
 
-def trouble_of(outcome: Outcome, advice: Advice | None, said: Said, limits: dict[str, int]) -> Trouble | None:
-    """Say what went wrong with a command, None if nothing did; `limits` are its clocks in seconds."""
+def trouble_of(
+    outcome: Outcome, advice: Advice | None, said: Said, limits: dict[str, int], report: Report | None = None
+) -> Trouble | None:
+    """Say what went wrong with a command, None if nothing did; `limits` are its clocks in seconds.
+
+    `report` is what the stream of an agent says: it has the word, where the exit code of its client is not to be
+    believed.
+    """
     failure, reason = _seen(outcome, limits)
+    report = report if report is not None and _has_the_word(report, outcome, failure) else None
+    if report is not None:
+        failure, reason = report.failure, report.message
     strict = stricter(failure, advice)
     if advice is not None and strict is not failure:
         reason = advice.message or f"its result file says {strict}"
-    elif strict is Failure.REFUSED:
+    elif strict in (Failure.REFUSED, Failure.CONFIG) and report is None:
         reason = with_last_word(reason, said)
     if strict is None:
         return None
@@ -59,13 +70,32 @@ def trouble_of(outcome: Outcome, advice: Advice | None, said: Said, limits: dict
     retry_after = advice.retry_after_ms if advice is not None else None
     mark = feedback.signature(outcome.code, said.tail, said.worktree) if strict is Failure.REFUSED else ""
     launch = outcome.reason == "not_started"
+    if report is not None and strict is report.failure:
+        resets_at, retry_after = resets_at or report.resets_at_ms, retry_after or report.retry_after_ms
     return Trouble(strict, reason, mark, launch, resets_at=resets_at, retry_after_ms=retry_after)
+
+
+def _has_the_word(report: Report, outcome: Outcome, seen: Failure | None) -> bool:
+    """Say whether a stream knows better than what was seen of the end: not if it was cut short by that end itself.
+
+    A client that waits for its provider until a clock runs out has met a limit, not a clock.
+    """
+    if outcome.reason in _CLOCKS:
+        return report.failure in (Failure.LIMITED, Failure.LANE)
+    if outcome.reason not in ("exited", "signalled") or not report.decides:
+        return False
+    return report.kind != "cut" or seen in (None, Failure.REFUSED)
 
 
 def with_last_word(reason: str, said: Said) -> str:
     """Add the last line of what was said to a reason: it usually is the reason."""
     last = next((line.strip() for line in reversed(feedback.bounded(said.tail).splitlines()) if line.strip()), "")
-    return f"{reason}: {last[:MOST_SAID]}{'…' if len(last) > MOST_SAID else ''}" if last else reason
+    return _added(reason, last)
+
+
+def _added(reason: str, words: str) -> str:
+    """Add words to a reason, as many as fit a line."""
+    return f"{reason}: {words[:MOST_SAID]}{'…' if len(words) > MOST_SAID else ''}" if words else reason
 
 
 def _seen(outcome: Outcome, limits: dict[str, int]) -> tuple[Failure | None, str]:
@@ -83,20 +113,26 @@ def _seen(outcome: Outcome, limits: dict[str, int]) -> tuple[Failure | None, str
             return Failure.INFRA, outcome.message or "it was ended"
     if outcome.code is None:
         return Failure.INFRA, f"it died by signal {outcome.signal}"
-    return _exited(outcome.code)
+    return _exited(outcome.code, outcome.message)
 
 
-def _exited(code: int) -> tuple[Failure | None, str]:
-    """Say what an exit code means."""
+def _exited(code: int, message: str) -> tuple[Failure | None, str]:
+    """Say what an exit code means; a message tells which program could not be started."""
     if code in (0, NOTHING_TO_DO):
         return None, ""
     if code == LIMITED:
         return Failure.LIMITED, "it asked for a rest (exit 75)"
     if code in _CONFIG:
-        return Failure.CONFIG, f"{_CONFIG[code]} (exit {code})"
+        return Failure.CONFIG, _added(f"{_CONFIG[code]} (exit {code})", message)
     if code > 128:  # 128 itself is how git says "fatal"
         return Failure.INFRA, f"it died by signal {code - 128} (exit {code})"
     return Failure.REFUSED, f"exit {code}"
+
+
+def found_nothing_to_do(run: Path) -> bool:
+    """Say whether the command of an attempt has ended with 77, from the attempt's folder."""
+    outcome = read_outcome(str(run))
+    return outcome is not None and outcome.reason == "exited" and outcome.code == NOTHING_TO_DO
 
 
 def _not_started(outcome: Outcome) -> tuple[Failure, str]:
@@ -140,8 +176,7 @@ def _words(error: Exception) -> str:
     problems = getattr(error, "problems", ())
     if problems:
         return "; ".join(str(each) for each in problems)
-    hint = getattr(error, "hint", "")
-    return f"{error} ({hint})" if hint else str(error) or type(error).__name__
+    return str(error) or type(error).__name__
 
 
 def refusal(reason: str, text: str, worktree: Path) -> Trouble:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core import observations as o
+from loopr.core.costs import host_rest_ms
 from loopr.core.forest import Forest
+from loopr.core.policy import Policy
 from loopr.errors import UserError
 from loopr.hands import FileHands
-from loopr.world.host_facts import free_bytes
+from loopr.world.host_facts import free_bytes, is_full
 
 EVERY_MS = 1_000
 PLACE = "loopr.yml"
@@ -29,18 +32,20 @@ class Reloaded(NamedTuple):
 class Upkeep:
     """Looks after settings and machine."""
 
-    def __init__(self, hands: FileHands, seal: Callable[[], str], reload: Callable[[], Reloaded]) -> None:
-        self.hands = hands
+    def __init__(self, hands: FileHands, state: Path, seal: Callable[[], str], reload: Callable[[], Reloaded]) -> None:
+        self.hands, self._state = hands, state
         self._seal, self._reload = seal, reload
         self._known = seal()
         self._next = 0
-        self._probes = 0
+        self._policy: Policy | None = None
+        self.full = ""  # what nothing can be written to any more, in words: not even that may be written down
 
     def look(self, forest: Forest, now: int) -> Iterator[o.Observation]:
         """Look once a second."""
         if now < self._next:
             return
         self._next = now + EVERY_MS
+        self.full = f"no space is left on the disk of {self._state}" if is_full(self._state) else ""
         yield from self._settings()
         yield from self._machine(forest, now)
         yield from _spending(forest)
@@ -62,12 +67,15 @@ class Upkeep:
 
     def _machine(self, forest: Forest, now: int) -> Iterator[o.Observation]:
         """Probe the machine: whether there is room for more, or whether it has recovered."""
-        known, until = forest.shared.host
-        reason = self._short_of(forest)
-        if reason and reason != known:
-            yield o.HostSeen(reason, now + forest.policy.retry.base_ms)
-        elif known and not reason and (now >= until or known.startswith(_OURS)):
-            yield o.HostSeen("")
+        host = forest.shared.host
+        due = now >= host.until or forest.policy != self._policy  # other limits may be kept at once
+        self._policy = forest.policy
+        reason = self._short_of(forest) if due or not host.reason else ""
+        if reason:
+            refusals = host.refusals + 1
+            yield o.HostSeen(reason, now + host_rest_ms(forest, refusals), refusals)
+        elif host.reason and due:
+            yield o.HostSeen("", refusals=0 if host.reason.startswith(_OURS) else host.refusals)
 
     def _short_of(self, forest: Forest) -> str:
         """Say what the machine is short of."""

@@ -66,10 +66,17 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
     return Driven(int(standing(forest, names, now)), now)
 
 
+def surrounding_loop() -> str | None:
+    """Name the loop whose command this process belongs to, None if it belongs to none."""
+    if os.environ.get("LOOPR") != "1" and not os.environ.get("LOOPR_LOOP"):
+        return None
+    return os.environ.get("LOOPR_LOOP") or "a loop"
+
+
 def refuse_nested(allowed: bool) -> None:
     """Refuse to drive from within a loop's command, unless that is wanted: it would wait for itself."""
-    if os.environ.get("LOOPR") == "1" and not allowed:
-        loop = os.environ.get("LOOPR_LOOP", "a loop")
+    loop = surrounding_loop()
+    if loop is not None and not allowed:
         raise UserError(f"this is the command of {loop}: loopr inside loopr", hint="--allow-nested if that is meant")
 
 

@@ -75,12 +75,14 @@ def _read_on(journal: Journal, seq: int, forest: Forest) -> tuple[list[Event], i
 
 def tail_of(workspace: wiring.Workspace) -> Tail:
     """Make what finds the last line of a loop's output."""
+    from loopr.ui.saying import last_words
     from loopr.world.processes import last_lines
     from loopr.world.runs import Runs
 
     runs = Runs(workspace.place.state)
+    said = last_words(runs)
 
     def tail(loop: Loop) -> str:
-        return "".join(last_lines(runs.folder(loop.name, loop.attempt), 1))
+        return said(loop) or "".join(last_lines(runs.folder(loop.name, loop.attempt), 1))
 
     return tail

@@ -93,7 +93,7 @@ def awaited(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
     """Say what is waited for: lanes, people, the host, budgets, whoever holds everything."""
     lines = render.lane_lines(views.lanes(forest), forest, now) + render.hold_lines(forest, now)
     if forest.shared.engine.draining:
-        lines.append("the engine is draining: nothing more starts")
+        lines.append("the engine is draining: nothing more starts; `loopr stop --now` ends what runs")
     if forest.shared.host[0]:
         lines.append(f"nothing starts: {render.plain(forest.shared.host[0])}")
     problems = len(forest.shared.problems)
@@ -138,8 +138,9 @@ def last_word(forest: Forest, tops: Sequence[str], now: int, width: int) -> list
     held = [forest.loops[each] for each in forest.tree.held if within(set(tops), each) and not forest.tree.done(each)]
     lines += _named("paused", [f"{each.id}: `loopr resume {each.id}`" for each in held])
     lines += _named("waiting", _waiting(forest, tops, now))
-    lines += _named("problem", [f"{place}: {text}" for place, text in sorted(forest.shared.problems.items())])
-    return [*lines, f"next: {_next(forest, tops)}"]
+    lines += _named("missing", _missing(forest, tops))
+    lines += _named("problem", [render.at_place(*each) for each in sorted(forest.shared.problems.items())])
+    return [*lines, f"next: {_next(forest, tops, now)}"]
 
 
 def _named(word: str, texts: Sequence[str]) -> list[str]:
@@ -163,21 +164,49 @@ def _waiting(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
     return [*(f"{n} loop{'s' * (n != 1)}: {words}" for words, n in others.items()), *sorted(manual)]
 
 
-def _next(forest: Forest, tops: Sequence[str]) -> str:
+def _missing(forest: Forest, tops: Sequence[str]) -> list[str]:
+    """Say which artifacts somebody has taken away that loops are to work from, and how they come back."""
+    found = []
+    for loop in (each for top in tops for each in forest.tree.walk(top)):
+        children = map(forest.loops.__getitem__, forest.tree.children(loop.id))
+        if loop.artifact and not loop.on_disk and any(each.status is Status.PENDING for each in children):
+            again = f"loopr retry --fresh {loop.id}" if loop.parent else "loopr start PLAN"
+            found.append(f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md: put it back, or `{again}`")
+    return found
+
+
+def _next(forest: Forest, tops: Sequence[str], now: int) -> str:
     """Return the command that is of most use now."""
+    if not tops:
+        return "`loopr start PLAN`"
     for status, verb in ((Status.FAILED, "why"), (Status.PARKED, "why"), (Status.AWAITING, "approve")):
         first = next(iter(_listed(forest, tops, status)), None)
         if first is not None:
             return f"`loopr {verb} {first.id}`"
     unfinished = next((each for each in tops if not forest.tree.done(each)), None)
     if unfinished is None:
-        plans = [each for each in tops if each in forest.shared.plans and forest.shared.plans[each].base_branch]
+        plans = [each for each in tops if each in forest.shared.plans and _has_something_to_land(forest, each)]
         return f"`loopr land {plans[0]}`" if plans else "`loopr tree`"
-    if forest.shared.engine.draining:
+    if forest.shared.engine.draining or _may_go_on(forest, tops, now):
         return "`loopr run` goes on"
     if forest.tree.below[unfinished].running or forest.loops[unfinished].status in OCCUPYING:
         return f"`loopr tree {unfinished}`"
     return f"`loopr why {_first_open(forest, unfinished)}`"
+
+
+def _may_go_on(forest: Forest, tops: Sequence[str], now: int) -> bool:
+    """Say whether no gate holds some loop back: whoever drove it was stopped before its turn."""
+    plans = set(tops)
+    alike = ([each for each in group.members if within(plans, each)] for _, group in forest.ready.groups())
+    return any(each and closed_for_group(forest, forest.loops[each[0]], now) is None for each in alike)
+
+
+def _has_something_to_land(forest: Forest, plan: str) -> bool:
+    """Say whether a plan has a base branch that any of its loops has gone beyond."""
+    bound = forest.shared.plans[plan]
+    return bool(bound.base_branch) and any(
+        loop.landed not in ("", bound.base_commit) for loop in forest.tree.walk(plan)
+    )
 
 
 def _first_open(forest: Forest, top: str) -> str:

@@ -15,16 +15,21 @@ from functools import partial
 
 from loopr.core.events import Event
 from loopr.core.forest import Forest
+from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop
 from loopr.ui.picture import Tail, last_word, picture, tops_of
 from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
+from loopr.ui.terminal import Terminal
+from loopr.ui.times import say_clock
+from loopr.ui.views import queue_warning
 
 Write = Callable[[str], object]
 Size = Callable[[], tuple[int, int]]
 
 FRAME_MS = 100  # at most ten pictures a second
 TAIL_MS = 1_000  # how old a line of output may be
+QUEUE_MS = 1_000  # how old a count of those that wait may be
 SMALLEST = 20, 4
 USUAL = 80, 24
 _COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
@@ -43,14 +48,16 @@ class Progress:
         paint: Paint,
         plans: Sequence[str] = (),
         size: Size | None = None,
+        terminal: Terminal | None = None,
     ) -> None:
         """Show some subtrees, or everything; `size` says how large the screen is now, else stderr's terminal does."""
-        self._screen = Screen(write, size or partial(_size_of_stderr, width, height))
+        self._screen = Screen(write, size or partial(_size_of_stderr, width, height), terminal)
         self._live, self._width, self._paint, self._plans = live, width, paint, tuple(plans)
         self._drawn_at: int | None = None
         self._tails: dict[str, tuple[int, str]] = {}
         self._closed = False
         self._warned = ""
+        self._late, self._counted_at = False, 0
 
     def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail) -> None:
         """Show what was decided, after the forest has taken it."""
@@ -58,6 +65,7 @@ class Progress:
             return
         if not self._live:
             self._screen.print(list(tell(forest, events, now, self._plans)))
+            self._tell_queue(forest, now)
         elif self._drawn_at is None or abs(now - self._drawn_at) >= FRAME_MS:
             self._draw(forest, now, tail)
 
@@ -69,9 +77,23 @@ class Progress:
         self._warned = trouble
 
     def tick(self, forest: Forest, now: int, tail: Tail) -> None:
-        """Bring the picture up to date while nothing happens; a pipe is told nothing."""
-        if self._live and not self._closed:
+        """Bring the picture up to date while nothing happens; a pipe is told of the queue at most."""
+        if self._closed:
+            return
+        if self._live:
             self._draw(forest, now, tail)
+        else:
+            self._tell_queue(forest, now)
+
+    def _tell_queue(self, forest: Forest, now: int) -> None:
+        """Say once that more loops wait for a slot than should, until that is over; counted once a second."""
+        if abs(now - self._counted_at) < QUEUE_MS:
+            return
+        self._counted_at = now
+        late = queue_warning(forest, queue_depth(forest, now))
+        if late and not self._late:
+            self._screen.print([f"{say_clock(now, now)} {late}"])
+        self._late = bool(late)
 
     def close(self, forest: Forest, now: int) -> None:
         """Take the picture away and say the last word, once."""
@@ -80,6 +102,7 @@ class Progress:
         self._closed = True
         self._screen.erase()
         self._screen.print(last_word(forest, tops_of(forest, self._plans), now, self._width))
+        self._screen.close()
 
     def _draw(self, forest: Forest, now: int, tail: Tail) -> None:
         """Draw the picture of now."""
@@ -101,9 +124,9 @@ class Progress:
 class Screen:
     """The last lines of a terminal: a picture that is drawn over, each time in one write."""
 
-    def __init__(self, write: Write, size: Size) -> None:
-        """Begin with nothing drawn."""
-        self._write, self._size = write, size
+    def __init__(self, write: Write, size: Size, terminal: Terminal | None = None) -> None:
+        """Begin with nothing drawn; a `terminal` is written to without waiting for it."""
+        self._write, self._size, self._terminal = terminal.write if terminal is not None else write, size, terminal
         self._drawn: list[int] = []
 
     @property
@@ -113,7 +136,9 @@ class Screen:
         return max(SMALLEST[0], width) - 1, max(SMALLEST[1], height) - 1
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Draw a picture over the last one; what is too long is cut, what is too much is not drawn."""
+        """Draw a picture over the last one, if that is there; what is too long is cut, what is too much left out."""
+        if self._lags():
+            return
         width, height = self.room
         kept = [clip(line, width) for line in lines[:height]]
         text = "".join(f"{line}\x1b[K\r\n" for line in kept)
@@ -130,6 +155,18 @@ class Screen:
         """Write lines that stay."""
         if lines:
             self._put("".join(f"{line}\n" for line in lines))
+
+    def close(self) -> None:
+        """Let a terminal go that was written to without waiting."""
+        if self._terminal is not None:
+            self._terminal.close()
+
+    def _lags(self) -> bool:
+        """Say whether the last picture has not been taken yet."""
+        try:
+            return self._terminal is not None and self._terminal.lags
+        except OSError:  # nobody reads any more
+            return False
 
     def _upwards(self) -> str:
         """Return to where the picture begins; a screen that was made narrower has broken its lines by now."""
@@ -172,8 +209,15 @@ def on_stderr(color: bool, plans: Sequence[str] = ()) -> Progress:
     """Make the progress of a verb: live where stderr is a terminal that can be drawn on, in lines elsewhere."""
     live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
     width, height = _size_of_stderr(*USUAL)
-    paint = Paint(color and live)
-    return Progress(sys.stderr.write, live=live, width=width, height=height, paint=paint, plans=plans)
+    return Progress(
+        sys.stderr.write,
+        live=live,
+        width=width,
+        height=height,
+        paint=Paint(color and live),
+        plans=plans,
+        terminal=Terminal.behind_of(sys.stderr.fileno()) if live else None,
+    )
 
 
 def _size_of_stderr(width: int, height: int) -> tuple[int, int]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from loopr.core.gates import first_closed
+from loopr.core.limits import slow_width
 from loopr.core.model import OCCUPYING, Gate, Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
@@ -47,6 +48,8 @@ def columns(text: str) -> int:
 
 def _columns(sign: str) -> int:
     """Count the columns of one character."""
+    if not _ODD.match(sign):  # with it a soft hyphen, which terminals show
+        return 1
     if unicodedata.category(sign) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
@@ -76,6 +79,9 @@ def wrap(head: str, text: str, width: int) -> list[str]:
     return [head + first, *(" " * len(head) + line for line in more)]
 
 
+Said = Callable[[Loop], str]
+
+
 class Paint:
     """Colours, where they are wanted."""
 
@@ -91,9 +97,11 @@ class Paint:
 # --- the tree -----------------------------------------------------------------------------------------------------
 
 
-def tree_lines(scene: Scene, lines: Sequence[Line], now: int, width: int, paint: Paint) -> list[str]:
-    """Draw a folded tree in columns: name, type, status, and what there is to say."""
-    cells = [_cells(scene, line, now) for line in lines]
+def tree_lines(
+    scene: Scene, lines: Sequence[Line], now: int, width: int, paint: Paint, *, said: Said = lambda loop: ""
+) -> list[str]:
+    """Draw a folded tree in columns: name, type, status, and what there is to say, by loops themselves too."""
+    cells = [_cells(scene, line, now, said) for line in lines]
     name_width = min(max((len(name) for name, *_ in cells), default=0), max(8, width * 2 // 5))
     type_width = max((len(kind) for _, kind, *_ in cells), default=0)
     status_width = max((len(state) for _, _, state, _, _ in cells), default=0)
@@ -110,7 +118,7 @@ def tree_lines(scene: Scene, lines: Sequence[Line], now: int, width: int, paint:
     return drawn
 
 
-def _cells(scene: Scene, line: Line, now: int) -> tuple[str, str, str, str, str]:
+def _cells(scene: Scene, line: Line, now: int, said: Said) -> tuple[str, str, str, str, str]:
     """Return name, type, status, colour and detail of one line."""
     loop = line.loop
     if loop is None:
@@ -119,6 +127,7 @@ def _cells(scene: Scene, line: Line, now: int) -> tuple[str, str, str, str, str]
     details = [detail(scene, loop, gate, now)]
     if line.closed:
         details.append(roll_up(scene, loop))
+    details.append(plain(said(loop)))
     name = line.lead + loop.id.rpartition("/")[2]
     color = "busy" if loop.status in OCCUPYING else _STATUS_COLOR.get(loop.status, "")
     return name, loop.type, state_word(loop, gate), color, " · ".join(each for each in details if each)
@@ -180,6 +189,11 @@ def _summary(scene: Scene, loops: Iterable[Loop]) -> str:
     return ", ".join(f"{n} {word}" for word, n in found.items())
 
 
+def at_place(place: str, text: str) -> str:
+    """Put the place in front of what is wrong there, unless that names it itself, with the line."""
+    return text if text.startswith(place) else f"{place}: {text}"
+
+
 def footer(counts: dict[str, int], width: int) -> list[str]:
     """Count all loops, in one line if they fit."""
     words = {"pending": "waiting", "awaiting_approval": "for approval"}
@@ -202,9 +216,13 @@ def lane_lines(lanes: dict[str, Row], scene: Scene, now: int) -> list[str]:
             lines.append(f"lane {name}: parked: {plain(lane.parked)}")
         elif now < lane.rest_until:
             hits = f"{lane.hits} hit{'s' * (lane.hits != 1)}"
-            lines.append(f"lane {name}: backing off until {say_clock(lane.rest_until, now)} ({hits})")
+            why = f": {plain(lane.reason)}" if lane.reason else ""
+            lines.append(f"lane {name}: backing off until {say_clock(lane.rest_until, now)} ({hits}){why}")
         elif lane.ramp is not None:
             lines.append(f"lane {name}: starting slowly, {lane.ramp} at once for now")
+        elif (most := slow_width(scene, name, now)) is not None:
+            until = say_clock(lane.level_until, now)
+            lines.append(f"lane {name}: {lane.level // 10}% of its window is used, only {most} at once until {until}")
     return lines
 
 

@@ -5,19 +5,21 @@ Turns words into observations and wishes for the engine; an answer is plain valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.declaring import lost_work, outline_problems
-from loopr.core.entries import Artifact
+from loopr.core.entries import Artifact, Entry
 from loopr.core.events import Declared, DeclaredAgain, Event, InputChanged, LoopEvent, Settled, Undeclared
 from loopr.core.grouping import queue_depth
 from loopr.core.intake import plan_declares
 from loopr.core.model import Bound, Loop
+from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
+from loopr.ui.programs import missing_programs
 from loopr.wiring import Workspace
 
 Confirm = Callable[[str], bool]
@@ -75,18 +77,26 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
 
 def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) -> Enqueued:
     """Bring one plan into the tree, or in line with its changed file, and settle its declared loops."""
+    engine.mind.take_policy()
     bound = _binding(engine, workspace, plan)
     loop = engine.forest.loops.get(plan.id)
     fresh = bound is None or bound.digest != plan.digest
     if loop is None:
         _check_room(engine)
-        _check_repository(workspace, plan)
+        _check_project(workspace, plan)
+    repo, top = _home(engine, workspace, plan)
+    if loop is None and top is not None:
+        _check_repository(workspace, plan, repo, top)
     if fresh:
+        _check_agents(workspace, plan)
+        _check_programs(engine, workspace, plan)
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
         _copy(engine, bound, plan, confirm)
-    base = workspace.start_point()
-    events = engine.learn([o.PlanOffered(plan.id, plan.artifact, plan.digest, plan.source, base.branch, base.commit)])
+    else:
+        _put_back(engine, plan)
+    base, said = workspace.start_point(top), (plan.id, plan.artifact, plan.digest, plan.source)
+    events = engine.learn([o.PlanOffered(*said, base.branch, base.commit, repo)])
     events += engine.rescan(plan.id)
     events += engine.settle([plan.id])
     return _summary(engine, plan.id, loop is not None, events)
@@ -117,18 +127,66 @@ def _check_room(engine: Engine) -> None:
 _LATER = "nothing was stored: start the plan later, or raise queue.hard_limit"
 
 
-def _check_repository(workspace: Workspace, plan: Plan) -> None:
+def _check_project(workspace: Workspace, plan: Plan) -> None:
+    """Refuse a new plan of a project that nobody knows, where a misspelt name leads to another repository."""
+    projects, name = workspace.settings.projects, plan.artifact.project
+    if name not in projects and any(each.repo != OWN_REPO for each in projects.values()):
+        hint = f"write one of {', '.join(projects)}, or add it under projects in loopr.yml"
+        raise PlanError(f"there is no project {name}", where=plan.source, hint=hint)
+
+
+def _home(engine: Engine, workspace: Workspace, plan: Plan) -> tuple[str, Path | None]:
+    """Return the repository of a plan, and its top: the one that it began in, else that of its project."""
+    bound = engine.forest.shared.plans.get(plan.id)
+    return (bound.repo, None) if bound is not None else workspace.repository(plan.artifact.project)
+
+
+def _check_repository(workspace: Workspace, plan: Plan, repo: str, top: Path) -> None:
     """Refuse a new plan whose loops could get no worktree."""
-    if workspace.place.repository is None or not any(each.worktree for each in workspace.settings.types.values()):
+    if not any(each.worktree for each in workspace.settings.types.values()):
         return
-    if not workspace.start_point().commit:
-        hint = 'make one first: git commit --allow-empty -m "begin"'
-        raise SettingsError("the repository has no commit yet, and worktrees begin at one", hint=hint)
-    name = workspace.in_the_way(plan.id)
+    named, base = workspace.settings.git.base, workspace.start_point(top)
+    if not base.commit:
+        words = f'has no branch "{named}" (git.base)' if named else "has no commit yet, and worktrees begin at one"
+        hint = f"git branch {named}" if named else 'make one first: git commit --allow-empty -m "begin"'
+        raise SettingsError(f"the repository {'' if repo == OWN_REPO else f'{repo} '}{words}", hint=hint)
+    name = workspace.in_the_way(top, plan.id)
     if name:
         branch = f"{workspace.settings.git.branch_prefix}{plan.id}"
         hint = f"rename it: git branch -m {name} {name.replace('/', '-')}-old, or set git.branch_prefix"
         raise SettingsError(f'a branch called "{name}" is in the way of the plan\'s own, "{branch}"', hint=hint)
+
+
+def _check_agents(workspace: Workspace, plan: Plan) -> None:
+    """Refuse a plan with an entry whose agent no preset is for, naming those that there are."""
+    named = [(each.agent, each) for each in _entries(plan.artifact.entries) if each.agent is not None]
+    names = workspace.settings.shelf.names if named else []
+    problems = [
+        Problem(
+            f"agent: {agent} names no preset",
+            f"{plan.source}:{entry.position.line}:{entry.position.col}",
+            f"there are {', '.join(names)}",
+        )
+        for agent, entry in named
+        if agent not in names
+    ]
+    if problems:
+        raise SettingsError("", problems=problems)
+
+
+def _check_programs(engine: Engine, workspace: Workspace, plan: Plan) -> None:
+    """Refuse a plan of which something could not be run in any state, for want of a program."""
+    declares = plan_declares(engine.forest, plan.artifact)
+    problems = missing_programs(workspace, plan.artifact.entries if declares else None, plan.source)
+    if problems:
+        raise SettingsError("", problems=problems)
+
+
+def _entries(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Give entries with all that are nested in them."""
+    for each in entries:
+        yield each
+        yield from _entries(each.children)
 
 
 def _check_outline(engine: Engine, loop: Loop | None, plan: Plan) -> None:
@@ -144,6 +202,8 @@ def _check_outline(engine: Engine, loop: Loop | None, plan: Plan) -> None:
 
 def _check_loss(engine: Engine, plan: Plan, confirm: Confirm) -> None:
     """Ask before loops with landed work are no longer declared."""
+    if not plan_declares(engine.forest, plan.artifact):
+        return  # its loop has written what it declares
     lost = lost_work(engine.forest, plan.id, plan.artifact)
     if lost and not confirm(f"{len(lost)} loops with landed work are no longer declared: {', '.join(lost[:5])}"):
         hint = "--yes goes on; a renamed entry keeps its work under its old `id:`"
@@ -163,6 +223,13 @@ def _copy(engine: Engine, bound: Bound | None, plan: Plan, confirm: Confirm) -> 
         raise PlanError(f"has changed, and so has its copy {copy}", where=plan.source, hint=hint)
     if there != plan.digest:
         engine.hands.publish_plan(plan.id, engine.forest.policy.root_type, plan.text)
+
+
+def _put_back(engine: Engine, plan: Plan) -> None:
+    """Put the plan back where it is watched, if somebody has cleared that away."""
+    root = engine.forest.policy.root_type
+    if plan_declares(engine.forest, plan.artifact) and engine.hands.digest_of(plan.id, root) is None:
+        engine.hands.publish_plan(plan.id, root, plan.text)
 
 
 def _summary(engine: Engine, plan_id: str, known: bool, events: list[Event]) -> Enqueued:

@@ -55,13 +55,13 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         _rehearse(workspace, course)  # so that a refusal leaves nothing behind
     if wish.asks("fresh"):
         _ask(workspace, course, confirm)
-    with _deciding(workspace) as engine:
+    with deciding(workspace) as engine:
         engine.mind.decide(course)
     return course.answer(engine.forest, engine.mind.now())
 
 
 @contextmanager
-def _deciding(workspace: Workspace) -> Iterator[Engine]:
+def deciding(workspace: Workspace) -> Iterator[Engine]:
     """Decide in a turn of our own, or beside the engine that serves the workspace."""
     with ExitStack() as stack:
         try:

@@ -64,6 +64,12 @@ def _because(words: str) -> Callable[[Mapping[str, Any]], str]:
     return phrase
 
 
+def _granted(data: Mapping[str, Any]) -> str:
+    """Tell of a lease: who has it, on which lane, and the agent that works."""
+    agent = f", for {data['agent']}" if data.get("agent") else ""
+    return "attempt {attempt} granted to {holder} on lane {lane}".format_map(_Gaps(data)) + agent
+
+
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
@@ -77,14 +83,15 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "artifact_accepted": "a person's artifact was accepted: complete",
     "candidate_replaced": "a person replaced the candidate",
     "settled": "complete by declaration",
-    "lease_granted": "attempt {attempt} granted to {holder} on lane {lane}",
+    "lease_granted": _granted,
     "attempt_started": "attempt {attempt} started",
     "usage_seen": "attempt {attempt} reported its use",
     "lease_renewed": "lease renewed",
     "lease_released": _because("attempt {attempt} given back"),
     "lease_expired": _because("attempt {attempt} reclaimed"),
     "work_ended": "attempt {attempt} ended well; it is judged",
-    "passed": "the check said yes",
+    "judge_waits": _because("attempt {attempt} ended well; its judge waits"),
+    "passed": "it passed",
     "refused": _because("refused"),
     "conflicted": _because("conflict while landing"),
     "limited": _because("{failure}, free of cost"),
@@ -105,6 +112,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "plan_bound": "plan {plan} is bound to {source}",
     "policy_loaded": "the policy was loaded",
     "host_changed": _because("the machine was looked at"),
+    "host_worked": "the machine works again",
     "engine_started": "engine {pid} on {host} started",
     "engine_draining": "the engine drains, asked by {by}",
     "engine_ended": "the engine ended in good order",
@@ -115,12 +123,15 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "loops_dispatched": "next, asked by {by}",
     "lane_rested": _because("lane {lane} rests"),
     "lane_worked": "lane {lane} works again",
+    "lane_measured": "lane {lane}: {level} of 1000 parts of its provider's window are used",
     "lane_parked": _because("lane {lane} is parked"),
     "lane_reset": "lane {lane} was reset by {by}",
     "convoy_formed": "convoy @{name} was formed",
     "convoy_landed": "convoy @{name} landed",
     "problem_seen": "a problem at {place}: {text}",
     "problem_gone": "the problem at {place} is gone",
+    "listener_heard": "{listener} has heard of all that concerns it up to event {upto}",
+    "listener_left": "{listener} is set no more",
     "forgotten": "forgotten",
 }
 
@@ -128,6 +139,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
 _ENDS: Mapping[str, str] = {
     "lease_released": "released",
     "lease_expired": "infra",
+    "judge_waits": "limited",
     "refused": "refused",
     "conflicted": "conflict",
     "stopped": "stopped",

@@ -6,14 +6,15 @@ where the lines go, nor remember any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from loopr.core import events as e
 from loopr.core import workspace_events as w
 from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
-from loopr.core.model import Loop, Status
+from loopr.core.model import Failure, Loop, Status
 from loopr.ui.render import plain
 from loopr.ui.times import say_clock, say_duration, say_tokens
 
@@ -21,22 +22,33 @@ Words = tuple[str, ...]
 """What has happened, in columns; nothing where there is nothing to say."""
 
 
-def tell(forest: Forest, events: Iterable[Event], now: int, tops: Sequence[str] = ()) -> Iterator[str]:
+def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] = ()) -> Iterator[str]:
     """Tell events that a forest has taken, a line for each that is worth one; `tops` are the subtrees to tell of."""
     clock = say_clock(now, now)
     written: dict[str, list[str]] = {}
+    ahead = Counter(filter(None, map(_another_try, events)))  # how far each loop has gone on since
     for event in events:
+        if again := _another_try(event):
+            ahead[again] -= 1
         if not concerns(tops, event):
             continue
         if isinstance(event, e.Settled):
             written.setdefault(event.loop.partition("/")[0], []).append(event.loop)
             continue
-        who, words = _said(forest, event, now)
+        who, words = _said(forest, event, now, ahead)
         if words:
             yield _line(clock, who, words)
     for plan, loops in written.items():
         who, word = (loops[0], "complete") if len(loops) == 1 else (plan, f"{len(loops)} complete")
         yield _line(clock, who, (word, "by declaration"))
+
+
+def _another_try(event: Event) -> str:
+    """Name the loop for which an event begins another try, none if it does not."""
+    goes_on = isinstance(event, e.IterationAsked) or (
+        isinstance(event, e.Refused | e.Conflicted) and event.to is not Status.FAILED
+    )
+    return event.loop if goes_on and isinstance(event, LoopEvent) else ""
 
 
 def concerns(tops: Sequence[str], event: Event) -> bool:
@@ -58,12 +70,16 @@ def _line(clock: str, who: str, words: Words) -> str:
     return f"{clock} {plain('  '.join(each for each in (who, *words) if each))}"
 
 
-def _said(forest: Forest, event: Event, now: int) -> tuple[str, Words]:
-    """Say who an event is about, and what has happened."""
+def _said(forest: Forest, event: Event, now: int, ahead: Mapping[str, int]) -> tuple[str, Words]:
+    """Say who an event is about, and what has happened; `ahead` are the tries that the forest knows of since then."""
     if isinstance(event, LoopEvent):
         tell_it = _OF_LOOPS.get(type(event))
         loop = forest.loops.get(event.loop)
-        return event.loop, tell_it(loop, event, now) if tell_it is not None and loop is not None else ()
+        if tell_it is None or loop is None:
+            return event.loop, ()
+        return event.loop, tell_it(loop._replace(iteration=loop.iteration - ahead[event.loop]), event, now)
+    if isinstance(event, w.EngineDraining):
+        return _draining(forest, event)
     tell_all = _OF_ALL.get(type(event))
     return tell_all(event, now) if tell_all is not None else ("", ())
 
@@ -126,6 +142,11 @@ def _by(word: str) -> Callable[[Loop, Any, int], Words]:
     return say
 
 
+def _limited(loop: Loop, event: e.Limited, now: int) -> Words:
+    """Say what an attempt ran into that was not its own; what parks a whole lane is told once, of the lane."""
+    return ("waits", "for its lane") if event.failure is Failure.LANE else (event.failure.value, event.reason)
+
+
 _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.LeaseGranted: _granted,
     e.AttemptStarted: _started,
@@ -134,7 +155,7 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.Refused: _verdict("refused"),
     e.Conflicted: _verdict("conflict"),
     e.Broke: _verdict(""),
-    e.Limited: lambda loop, event, now: (event.failure.value, event.reason),
+    e.Limited: _limited,
     e.SetAside: _because("parked"),
     e.Stopped: _because("stopped"),
     e.Passed: _passed,
@@ -162,21 +183,41 @@ def _rested(event: w.LaneRested, now: int) -> tuple[str, Words]:
     return f"lane {event.lane}", (f"backing off until {say_clock(event.until, now)}", event.reason)
 
 
+def _measured(event: w.LaneMeasured, now: int) -> tuple[str, Words]:
+    """A lane's window is nearly used up, or is again as empty as it should be."""
+    return f"lane {event.lane}", (f"{event.level // 10}% of its window is used", "it slows down before the wall")
+
+
+def _draining(forest: Forest, event: w.EngineDraining) -> tuple[str, Words]:
+    """The engine chooses no more; what it has chosen already is still to start."""
+    chosen = forest.tree.by_status[Status.LEASED]
+    rest = "nothing starts but what was chosen already" if chosen else "nothing more starts"
+    sooner = "Ctrl-C again ends what runs" if event.by == "SIGINT" else ""
+    return "engine", (f"draining, asked by {event.by}: {rest}", sooner)
+
+
 def _host(event: w.HostChanged, now: int) -> tuple[str, Words]:
     """The machine can take no more, or it can again."""
     return "host", ("nothing starts", event.reason) if event.reason else ("takes work again",)
 
 
+def _problem(event: w.ProblemSeen, now: int) -> tuple[str, Words]:
+    """Something is wrong at a place; a text that begins with it, and the line, says the place only once."""
+    there = event.text.startswith(event.place)
+    spot, _, words = event.text.removeprefix(event.place).partition(" ") if there else ("", "", event.text)
+    return f"{event.place}{spot}", ("problem", words)
+
+
 def _scope(scope: str) -> str:
     """Call what is held by its name."""
-    return scope.replace(":", " ", 1)
+    return scope.replace(":", " ", 1).strip()
 
 
 _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.EngineStarted: lambda event, now: ("engine", (f"started, pid {event.pid} on {event.host}",)),
-    w.EngineDraining: lambda event, now: ("engine", (f"draining, asked by {event.by}: nothing more starts",)),
     w.EngineEnded: lambda event, now: ("engine", ("ended",)),
     w.LaneRested: _rested,
+    w.LaneMeasured: _measured,
     w.LaneParked: lambda event, now: (f"lane {event.lane}", ("parked", event.reason)),
     w.LaneReset: lambda event, now: (f"lane {event.lane}", (f"works again, by {event.by}",)),
     w.HostChanged: _host,
@@ -184,6 +225,6 @@ _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.ScopeLifted: lambda event, now: (_scope(event.scope), (f"resumed by {event.by}",)),
     w.ClockMoved: lambda event, now: ("clock", (f"moved by {event.by_ms} ms",)),
     w.ConvoyLanded: lambda event, now: (f"@{event.name}", ("landed",)),
-    w.ProblemSeen: lambda event, now: (event.place, ("problem", event.text)),
+    w.ProblemSeen: _problem,
     w.ProblemGone: lambda event, now: (event.place, ("mended",)),
 }

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from loopr.core.fairness import usage_of
 from loopr.core.gates import closed_gates
 from loopr.core.grouping import queue_depth
 from loopr.core.ledger import PROJECT, Sums
+from loopr.core.limits import FULL
 from loopr.core.model import FINISHED, Gate, Lane, Loop, Status
+from loopr.core.overlap import overlapping
 from loopr.core.policy import Budget
 from loopr.core.scene import Scene
 from loopr.core.scoring import score
+from loopr.core.shared import WORKSPACE
 
 Row = dict[str, Any]
 SCHEMA = 1
+MOST_OVERLAPS = 5
 
 
 def instant(at: int | None) -> str | None:
@@ -42,10 +47,6 @@ def loop_row(scene: Scene, loop: Loop, now: int) -> Row:
     """Return the one shape that a loop has everywhere."""
     below, policy = scene.tree.below[loop.id], scene.policy
     live = loop.leased and loop.status not in FINISHED
-    parent = scene.loops[loop.parent] if loop.parent is not None else None
-    bound = scene.shared.plans.get(loop.id)
-    specs = policy.artifacts_dir
-    source = f"{specs}/{parent.id}/{parent.type}.md" if parent else (bound.source if bound else None)
     return {
         "id": loop.id,
         "type": loop.type,
@@ -67,17 +68,27 @@ def loop_row(scene: Scene, loop: Loop, now: int) -> Row:
         "gates": [gate_row(gate) for gate in closed_gates(scene, loop, now)],
         "lease": _lease_row(loop),
         "lane": loop.lane,
+        "agent": (loop.lease.agent if loop.lease is not None else scene.agent_of(loop)) or None,
         "branch": f"{policy.branch_prefix}{loop.name}" if live else None,
         "base_commit": loop.base_commit or None,
         "worktree": f"{policy.worktrees_dir}/{loop.name}" if live else None,
-        "input": source,
-        "output": f"{specs}/{loop.id}/{loop.type}.md",
+        "input": _input(scene, loop),
+        "output": f"{policy.artifacts_dir}/{loop.id}/{loop.type}.md",
         "usage": _usage_row(loop),
         "created_at": instant(loop.created),
         "started_at": instant(loop.lease.started_at) if loop.lease else None,
         "updated_at": instant(loop.updated),
         "reason": loop.reason or None,
     }
+
+
+def _input(scene: Scene, loop: Loop) -> str | None:
+    """Name the file that a loop works from: its parent's artifact, or what its plan was started from."""
+    if loop.parent is not None:
+        parent = scene.loops[loop.parent]
+        return f"{scene.policy.artifacts_dir}/{parent.id}/{parent.type}.md"
+    bound = scene.shared.plans.get(loop.id)
+    return bound.source if bound else None
 
 
 def gate_row(gate: Gate) -> Row:
@@ -132,7 +143,9 @@ def lanes(scene: Scene) -> Row:
     """Return the state of every lane that is named, used or was ever hit."""
     names = {*scene.policy.lanes, *scene.shared.lanes}
     for each in scene.policy.types.values():
-        names.update(each.lanes)
+        names.update((*each.lanes, *each.judge_lanes))
+        for step in each.escalate.values():
+            names.update(scene.policy.agents.get(step.agent, (step.agent,)))
     return {name: _lane_row(scene, name, scene.shared.lane(name)) for name in sorted(names)}
 
 
@@ -146,12 +159,14 @@ def _lane_row(scene: Scene, name: str, lane: Lane) -> Row:
         "ramp": lane.ramp,
         "parked": lane.parked or None,
         "reason": lane.reason or None,
+        "window_used": lane.level / FULL if lane.level else None,
+        "window_ends": instant(lane.level_until),
     }
 
 
 def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: Iterable[str] = ()) -> Row:
     """Return what the workspace as a whole is doing; `changed` are plan files that were edited since their start."""
-    policy, hold = scene.policy, scene.shared.holds.get("workspace")
+    policy, hold = scene.policy, scene.shared.holds.get(WORKSPACE)
     depth = queue_depth(scene, now)
     soft, hard = policy.queue_limits()
     occupied = scene.occupancy
@@ -177,7 +192,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "projects": projects(scene, now),
             "problems": problems(scene),
             "warnings": [
-                *warnings(scene, sum(depth.values())),
+                *warnings(scene, depth),
                 *(f"{each} has changed: start it again" for each in changed),
             ],
         },
@@ -189,9 +204,9 @@ def _engine_row(scene: Scene, engine: Mapping[str, Any] | None) -> Row:
     live = engine if engine is not None and engine.get("kind") == "engine" else None
     return {
         "running": live is not None,
-        "pid": live["pid"] if live else None,
-        "host": live["host"] if live else None,
-        "since": instant(live["since"]) if live else None,
+        "pid": (live["pid"] or None) if live else None,
+        "host": (live["host"] or None) if live else None,
+        "since": instant(live["since"]) if live and live["since"] else None,
         "draining": scene.shared.engine.draining,
     }
 
@@ -242,12 +257,22 @@ def problems(scene: Scene) -> list[Row]:
     return found
 
 
-def warnings(scene: Scene, depth: int) -> list[str]:
-    """List what a person may want to know."""
-    soft, _ = scene.policy.queue_limits()
-    found = []
-    if soft is not None and depth > soft:
-        found.append(f"queue delayed; respecting caps ({depth} waiting, the soft limit is {soft})")
+def queue_warning(scene: Scene, depth: Mapping[str, int]) -> str:
+    """Say that more loops wait for a slot than they should, and of which types; nothing where it is not so."""
+    waiting, (soft, _) = sum(depth.values()), scene.policy.queue_limits()
+    if soft is None or waiting <= soft:
+        return ""
+    types = ", ".join(f"{count} {name}" for name, count in depth.items())
+    return f"queue delayed; respecting caps ({waiting} waiting: {types}; the soft limit is {soft})"
+
+
+def warnings(scene: Scene, depth: Mapping[str, int]) -> list[str]:
+    """List what a person may want to know; `depth` is how many wait for a slot, by type."""
+    late = queue_warning(scene, depth)
+    found = [late] if late else []
+    busy = [scene.loops[each] for each in scene.occupancy.loops]
+    for one, other, what in islice(overlapping(busy), MOST_OVERLAPS):
+        found.append(f"{one.id} and {other.id} are at work at once, and both mean to touch {what} (`files`)")
     return found
 
 

@@ -20,6 +20,7 @@ from loopr.core.scene import Scene
 from loopr.core.slugs import id_problem
 from loopr.errors import UserError
 from loopr.ui.convoys import convoy_name, find_convoy
+from loopr.ui.options import DRY_RUN, Option, check_options
 
 LANE, PROJECT = "lane:", "project:"
 
@@ -54,16 +55,19 @@ Already = Callable[[Scene, str, int], str]
 
 
 class Rule(NamedTuple):
-    """How a wish is decided, for one thing after another or for all together; what it takes; why it may change nothing.
+    """What a wish means and takes; how it is decided, for one thing after another or for all together.
 
-    `prefixes` begin the names of what is no loop; of the `options`, `required` must say something.
+    `prefixes` begin the names of what is no loop; of the `options`, `required` must say something. `asks`: whoever
+    would lose work is asked before. `already` says why nothing may have changed.
     """
 
+    meaning: str
     one: One | None = None
     together: Together | None = None
-    options: Mapping[str, type[str] | type[bool]] = MappingProxyType({})
+    options: Mapping[str, Option] = MappingProxyType({})
     prefixes: tuple[str, ...] = ()
     required: str = ""
+    asks: bool = False
     already: Already = lambda scene, name, now: "nothing has changed"
 
 
@@ -72,13 +76,7 @@ def check(wish: Wish) -> None:
     rule = RULES.get(wish.name)
     if rule is None:
         raise UserError(f"there is no wish {wish.name!r}", hint=f"known: {', '.join(RULES)}")
-    for name, value in wish.options.items():
-        kind = rule.options.get(name)
-        if kind is None:
-            known = ", ".join(rule.options)
-            raise UserError(f"{wish.name} has no option {name!r}", hint=f"known: {known}" if known else "it has none")
-        if not isinstance(value, kind):
-            raise UserError(f"{name} of {wish.name} is {value!r}", hint="a text" if kind is str else "true or false")
+    check_options(wish.name, rule.options, wish.options)
     if rule.required and not wish.says(rule.required).strip():
         raise UserError(f"{wish.name} without {rule.required}", hint="it must not be empty")
     if wish.asks("all") and wish.ids:
@@ -145,52 +143,85 @@ def _is_free(scene: Scene, name: str, now: int) -> str:
 
 def _is_over(scene: Scene, name: str, now: int) -> str:
     """Say why there is nothing left to cancel."""
-    return "complete, and held already" if scene.loops[name].status is Status.COMPLETE else "cancelled already"
+    status = scene.loops[name].status
+    if status is Status.LANDING:
+        return "cancelled already, as soon as it has landed"
+    return "complete, and held already" if status is Status.COMPLETE else "cancelled already"
 
+
+_REASON = Option("why, for whoever asks", str)
+_WORKSPACE = "the whole workspace"
 
 RULES: Mapping[str, Rule] = {
     "pause": Rule(
+        "Start nothing more of a loop and all below it, of a project, or of the workspace; what runs ends and lands.",
         one=_pause,
-        options={"all": bool, "now": bool, "reason": str},
+        options={
+            "all": Option(_WORKSPACE),
+            "now": Option("stop live attempts too; it costs them nothing"),
+            "reason": _REASON,
+        },
         prefixes=(PROJECT,),
         already=_is_held,
     ),
     "resume": Rule(
+        "Let go on what was paused or cleared.",
         one=lambda scene, name, asker: wishes.resume(scene, name, asker.by),
-        options={"all": bool},
+        options={"all": Option(f"{_WORKSPACE}, with what was cleared, but not what is paused by itself")},
         prefixes=(PROJECT,),
         already=_is_free,
     ),
     "cancel": Rule(
+        "End loops with all that is unfinished below them; what is complete stays so, and what lives is stopped.",
         one=lambda scene, name, asker: wishes.cancel(scene, name, asker.by, asker.wish.says("reason")),
-        options={"reason": str},
+        options={"reason": _REASON},
         already=_is_over,
     ),
-    "retry": Rule(one=_retry, options={"fresh": bool}),
-    "reset": Rule(one=_reset, prefixes=(LANE,)),
+    "retry": Rule(
+        "Begin again what is parked, failed, cancelled or backing off: all counters at zero, in the same worktree.",
+        one=_retry,
+        options={"fresh": Option("make them anew, also complete ones, with nothing of what was done")},
+        asks=True,
+    ),
+    "reset": Rule(
+        "Let parked loops try again where they stood; end a lane's rest, or take a parked lane back into use.",
+        one=_reset,
+        prefixes=(LANE,),
+    ),
     "clear": Rule(
+        "Take pending loops out of the queue until they are resumed.",
         together=lambda scene, names, asker: wishes.clear(scene, names, asker.by),
-        options={"all": bool},
+        options={"all": Option("all that is pending")},
         already=_is_held,
     ),
     "dispatch": Rule(
+        "Put pending loops ahead of the queue, in this order, and past no gate.",
         together=lambda scene, names, asker: wishes.dispatch(scene, names, asker.by),
-        options={"dry_run": bool},
+        options={"dry_run": DRY_RUN._replace(meaning="show what `next` would then be; write nothing")},
         already=lambda scene, name, now: "goes next already",
     ),
-    "approve": Rule(one=lambda scene, name, asker: wishes.approve(scene, name)),
+    "approve": Rule(
+        "Let loops land that wait for a person's yes.",
+        one=lambda scene, name, asker: wishes.approve(scene, name),
+    ),
     "reject": Rule(
+        "End loops that wait for a person, with a no.",
         one=lambda scene, name, asker: wishes.reject(scene, name, asker.wish.says("reason")),
-        options={"reason": str},
+        options={"reason": _REASON},
     ),
     "iterate": Rule(
+        "Send loops that wait for a person round once more, outside their count of iterations.",
         one=lambda scene, name, asker: wishes.iterate(scene, name, asker.wish.says("feedback")),
-        options={"feedback": str},
+        options={"feedback": Option("what the next iteration is told", str)},
         required="feedback",
     ),
     "convoy": Rule(
+        "Form a convoy of loops and plans that exist, or let more of them join one that has not landed.",
         together=_form,
-        options={"name": str, "new": bool},
+        options={
+            "name": Option("what it is called", str),
+            "new": Option("form it, though nothing joins it yet"),
+        },
         required="name",
         already=lambda scene, name, now: "has all of these already",
     ),

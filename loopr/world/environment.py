@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from loopr.errors import SettingsError
 PREFIX = "LOOPR_"
 PORTS_IN_BLOCK = 10
 _FIRST_PORT, _PORT_BLOCKS = 10_240, 2_252  # up to 32,759: below what systems hand out by themselves
+LAST_SLOT = _PORT_BLOCKS - 1
 _NOT_OURS = frozenset({"CLAUDECODE"})
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _SPLICED = re.compile(r"(?<!\$)\{([a-z_]+)\}")
@@ -76,10 +78,33 @@ class Setting:
 
 
 class Changes(NamedTuple):
-    """What the settings change in an environment."""
+    """What the settings change in an environment: names to take away may have stars in them.
+
+    With `only`, of what loopr was started with nothing else gets in, but for the `BASICS`.
+    """
 
     set: Mapping[str, str]
     unset: Collection[str] = ()
+    only: Collection[str] | None = None
+
+
+BASICS = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR")
+"""What nearly every program needs, and no secret is in."""
+
+
+def changed(inherited: Mapping[str, str], changes: Iterable[Changes]) -> dict[str, str]:
+    """Return what changes, one after the other, make of an environment; each may say what gets in at all."""
+    every = list(changes)
+    narrow = [(*BASICS, *each.only) for each in every if each.only is not None]
+    kept = {name: value for name, value in inherited.items() if all(is_among(name, only) for only in narrow)}
+    for each in every:
+        kept = {name: value for name, value in kept.items() if not is_among(name, each.unset)} | dict(each.set)
+    return kept
+
+
+def is_among(name: str, names: Collection[str]) -> bool:
+    """Say whether a variable is named, outright or by a name with stars in it."""
+    return name in names or any("*" in each and fnmatchcase(name, each) for each in names)
 
 
 def variables(
@@ -95,9 +120,8 @@ def variables(
     It is what loopr was started with, without what ties git to a repository and what an outer loop or agent left, then
     with the changes of the settings in their order, and with loopr's own variables last: nothing can pretend to them.
     """
-    kept = {name: value for name, value in inherited.items() if name not in git_local and not _is_ours(name)}
-    for change in changes:
-        kept = {name: value for name, value in kept.items() if name not in change.unset} | dict(change.set)
+    foreign = {name: value for name, value in inherited.items() if name not in git_local and not _is_ours(name)}
+    kept = changed(foreign, changes)
     own = {f"{PREFIX}{name.upper()}": value for name, value in setting.values().items()}
     return {
         **{name: value for name, value in kept.items() if not name.startswith(PREFIX)},

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from loopr.errors import Problem, SettingsError, WorldError
 
 _STARTER = Path(__file__).with_name("starter.yml")
+_HINT = "  # and what judges its work, on the tree that would land:  code: {agent: …, check: make test}"
 _PERMISSIONS = "check its owner, its permissions and whether the file system is mounted read-only"
 
 
@@ -33,9 +34,16 @@ class Step(NamedTuple):
             raise WorldError(f"{self.name} cannot be made: {error.strerror or error}", hint=_PERMISSIONS) from error
 
 
-def starter() -> str:
-    """Return the settings file that a workspace begins with."""
-    return _STARTER.read_text(encoding="utf-8")
+def starter(agent: str = "", types: Sequence[str] = ()) -> str:
+    """Return the settings file that a workspace begins with; an agent works for these types, if one is named."""
+    text = _STARTER.read_text(encoding="utf-8")
+    if not agent:
+        return text
+    head, _, rest = text.partition("#types:\n")
+    *_, behind = rest.partition("\n\n")
+    width = max(map(len, types)) + 1
+    lines = [f"  {f'{name}:':{width}} {{agent: {agent}}}" for name in types]
+    return head + "\n".join(["types:", *lines, _HINT, "", behind])
 
 
 def file_step(root: Path, name: str, text: str) -> Step:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
+LEAST_BYTES = 256 * 1024  # with less than that neither a journal nor git gets far
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _NETWORK = re.compile(
     r"(fuse\.)?(nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|orangefs|ocfs2|gfs2|ncpfs|coda|davfs2?"
@@ -66,6 +67,15 @@ def _holds(point: str, path: str) -> bool:
 def free_bytes(folder: Path) -> int:
     """Return how much of the disk below a folder is free for this user."""
     return shutil.disk_usage(folder).free
+
+
+def is_full(folder: Path) -> bool:
+    """Say whether next to nothing can be written below a folder any more: no space, or no room for another file."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < LEAST_BYTES or (found.f_files > 0 and found.f_favail == 0)
 
 
 def watch_limit() -> int | None:

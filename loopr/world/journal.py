@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import apsw
 
-from loopr.errors import Impossible, Moved
+from loopr.errors import Impossible, Moved, WorldError
 from loopr.world.journal_schema import (
     MIGRATIONS,
     ROW_TABLES,
@@ -98,15 +98,14 @@ class Spent(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """The sums of one group; tokens and money are None where no attempt reported any."""
+    """What the attempts of one group come to, all measured or all estimated; money is None where nobody knows any."""
 
     key: str
+    estimated: bool
     attempts: int
-    tokens: int | None
+    cost: int
     micro_usd: int | None
     ms: int
-    cost: int
-    estimated: int
 
 
 USAGE_KEYS = {
@@ -139,6 +138,7 @@ class Journal:
         self.path = path
         self._connection = connection
         self._busy_ms = busy_ms
+        self._file = _file_at(path)
 
     @classmethod
     def open(
@@ -204,8 +204,10 @@ class Journal:
             if name not in _PUT:
                 raise Impossible(f"there is no table of rows named {name!r}")
             ours = [(key, body) for (table, key), body in last.items() if table == name]
+            gone = [(key,) for key, body in ours if body is None]
             self._connection.executemany(_PUT[name], [row for row in ours if row[1] is not None])
-            self._connection.executemany(_DELETE[name], [(key,) for key, body in ours if body is None])
+            if gone:
+                self._connection.executemany(_DELETE[name], gone)
         return len(last)
 
     def _spend(self, spent: Iterable[Spent], after: int, last: int) -> int:
@@ -214,7 +216,8 @@ class Journal:
         for line in lines:
             if not after < line.seq <= last:
                 raise Impossible(f"usage of {line.loop} names event {line.seq}, which is not among {after + 1}-{last}")
-        self._connection.executemany(_INSERT_SPENT, lines)
+        if lines:
+            self._connection.executemany(_INSERT_SPENT, lines)
         return len(lines)
 
     def last_seq(self) -> int:
@@ -230,6 +233,12 @@ class Journal:
     def changed_since(self, seq: int) -> bool:
         """Tell whether the journal is anywhere else than at `seq`; a few microseconds."""
         return self.last_seq() != seq
+
+    def ensure_in_place(self) -> None:
+        """Raise if another file, or none, is where this one was opened: nobody else would see what is written here."""
+        if _file_at(self.path) != self._file:
+            hint = "put it back as it was; or else start the plans again: what has landed is kept, and found"
+            raise WorldError(f"the journal {self.path} was taken away or replaced while it was in use", hint=hint)
 
     def since(self, seq: int, limit: int | None = None) -> Iterator[Record]:
         """Yield the events after `seq` in order, in portions, so that a slow reader holds nobody up."""
@@ -282,14 +291,19 @@ class Journal:
             rows = self._connection.execute(query, (at,)).fetchall()
         return [Spent._make((*row[:-1], bool(row[-1]))) for row in rows]
 
-    def usage(self, by: str, since: int = 0) -> list[Usage]:
-        """Sum what was used since an instant, grouped by one of `USAGE_KEYS`, in the order of the keys."""
+    def usage(self, by: str, since: int = 0, until: int | None = None) -> list[Usage]:
+        """Sum what was used between two instants, grouped by one of `USAGE_KEYS`, in the order of the keys.
+
+        What was measured and what was estimated are never added up: each side of a group is a row of its own.
+        """
         query = (
-            f"SELECT {USAGE_KEYS[by]} AS grouped, count(*), sum(tokens), sum(micro_usd), sum(ms), sum(cost),"
-            " sum(estimated) FROM spent WHERE at >= ? GROUP BY grouped ORDER BY grouped"
+            f"SELECT {USAGE_KEYS[by]} AS grouped, estimated, count(*), sum(cost), sum(micro_usd), sum(ms)"
+            " FROM spent WHERE at >= ?1 AND (?2 IS NULL OR at <= ?2) GROUP BY grouped, estimated"
+            " ORDER BY grouped, estimated"
         )
         with plain_words(self.path, self._busy_ms):
-            return [Usage._make(row) for row in self._connection.execute(query, (since,))]
+            rows = [Usage._make(row) for row in self._connection.execute(query, (since, until))]
+        return [each._replace(estimated=bool(each.estimated)) for each in rows]
 
     def integrity(self) -> list[str]:
         """Return what is wrong with the file, one line each; an empty list is a sound journal."""
@@ -307,3 +321,12 @@ class Journal:
         """Return the bytes on disk, the log included."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(each.stat().st_size for each in files if each.exists())
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at a place from another one there, None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -37,6 +37,10 @@ MIGRATIONS: tuple[Migration, ...] = (
         " ms INTEGER NOT NULL, cost INTEGER NOT NULL, estimated INTEGER NOT NULL) STRICT",
         "CREATE INDEX spent_by_time ON spent (at)",
     ),
+    # What is held as a whole has a name that no plan can have.
+    tuple(
+        f"UPDATE records SET key = '{kind}/workspace:' WHERE key = '{kind}/workspace'" for kind in ("hold", "lifted")
+    ),
 )
 
 

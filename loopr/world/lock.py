@@ -29,7 +29,10 @@ BODY_BYTES = 4096
 
 
 class Holder(TypedDict):
-    """Who holds the lock, as it says itself; `since` is in milliseconds UTC, `start_time` in ticks of the kernel."""
+    """Who holds the lock, as it says itself; `since` is in milliseconds UTC, `start_time` in ticks of the kernel.
+
+    What nobody knows of it is 0 or empty.
+    """
 
     kind: Kind
     pid: int
@@ -130,7 +133,7 @@ def _holder_of(descriptor: int, path: Path) -> Holder | None:
         if found and (_may_live(found) or time.monotonic() >= deadline):
             return found
         if time.monotonic() >= deadline:
-            return Holder(kind="engine", pid=0, host="", boot_id="", start_time=0, since=0)
+            return _nameless(descriptor)
         time.sleep(TICK_SECS)
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     return None
@@ -150,6 +153,26 @@ def _body(descriptor: int) -> Holder | None:
         )
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _nameless(descriptor: int) -> Holder:
+    """Describe a holder whose body makes no sense: the system may know which process it is."""
+    pid = _locker(os.fstat(descriptor))
+    if not pid:
+        return Holder(kind="engine", pid=0, host="", boot_id="", start_time=0, since=0)
+    host, boot, start = os.uname().nodename, _boot_id(), _start_time(pid)
+    return Holder(kind="engine", pid=pid, host=host, boot_id=boot, start_time=start, since=0)
+
+
+def _locker(status: os.stat_result) -> int:
+    """Ask the system which process has locked a file, 0 where it does not say."""
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()  # 1: FLOCK  ADVISORY  WRITE 7879 fe:00:15343618 0 EOF
+            if words[1:2] == ["FLOCK"] and words[3:6:2] == ["WRITE", device]:
+                return int(words[4])
+    return 0
 
 
 def _write_body(descriptor: int, kind: Kind) -> None:
@@ -194,8 +217,9 @@ def _start_time(pid: int) -> int:
 
 def _held(found: Holder, waited_secs: float) -> EngineHeld:
     """Name the holder, and what to do about it."""
-    since = datetime.fromtimestamp(found["since"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    who = f"pid {found['pid']} on {found['host']}, since {since}" if found["pid"] else "it has not said who it is"
+    since = datetime.fromtimestamp(found["since"] / 1000, UTC).strftime(", since %Y-%m-%d %H:%M:%S UTC")
+    named = f"pid {found['pid']} on {found['host']}{since if found['since'] else ''}"
+    who = named if found["pid"] else "it has not said who it is"
     if found["kind"] == "engine":
         return EngineHeld(
             f"an engine runs in this workspace already: {who}",

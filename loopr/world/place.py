@@ -44,7 +44,7 @@ def find_place(start: Path) -> Place:
     start = start.resolve()
     if not start.is_dir():
         raise SettingsError(f"{start} is not a folder", hint="name one with -C")
-    top = _upwards(start, _is_repository)
+    top = repository_around(start)
     common = common_git_dir(top) if top is not None else None
     state = common / "loopr" if common is not None else None
     known = _remembered(state) if state is not None else None
@@ -55,7 +55,13 @@ def find_place(start: Path) -> Place:
     if known is not None and root != known and _is_workspace(known):  # else it was moved here, as the hint says
         hint = "one repository has one workspace: go there, or move its loopr.yml and specs/ here"
         raise SettingsError(f"this repository's workspace is {known}, not {root}", hint=hint)
-    return Place(root, state or root / ".loopr", _upwards(root, _is_repository))  # of the workspace, not of `start`
+    repository = repository_around(root)  # of the workspace, not of `start`, which may be another one that it drives
+    return Place(root, common_git_dir(repository) / "loopr" if repository else root / ".loopr", repository)
+
+
+def repository_around(folder: Path) -> Path | None:
+    """Return the top of the checkout, or the bare repository, that a folder is in; None if it is in none."""
+    return _upwards(folder, _is_repository)
 
 
 def _upwards(start: Path, wanted: Callable[[Path], bool], until: Path | None = None) -> Path | None:
@@ -74,8 +80,9 @@ def _is_workspace(folder: Path) -> bool:
 
 
 def _is_repository(folder: Path) -> bool:
-    """Say whether a folder is the top of a checkout, or a bare repository."""
-    if (folder / ".git").exists():
+    """Say whether a folder is the top of a checkout, or a bare repository; git, too, takes no `.git` without a HEAD."""
+    dot_git = folder / ".git"
+    if dot_git.is_file() or os.path.lexists(dot_git / "HEAD"):
         return True
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
 
@@ -111,6 +118,12 @@ def _pointer(file: Path, key: str) -> Path:
     return found
 
 
+def other_workspace(place: Place, state: Path) -> Path | None:
+    """Return the workspace that a repository's state folder belongs to, if that is another one and still there."""
+    known = _remembered(state)
+    return known if known is not None and known != place.root and _is_workspace(known) else None
+
+
 def _remembered(state: Path) -> Path | None:
     """Return the workspace that a state folder belongs to, if it still exists."""
     file = state / _STATE_ROOT
@@ -134,7 +147,7 @@ def remember_place(place: Place) -> None:
     text = os.fsencode(os.path.relpath(place.root, place.state))
     if file.exists() and file.read_bytes() == text:
         return
-    fresh = file.with_name(f"{_STATE_ROOT}.{os.getpid()}.new")  # others may be writing the same at this moment
+    fresh = file.with_name(f"{_STATE_ROOT}.{os.urandom(6).hex()}.new")  # other threads and processes may do the same
     fresh.write_bytes(text)
     fresh.replace(file)
 

@@ -27,6 +27,7 @@ BUILT_IN = Path(__file__).parent.parent / "prompts"
 ANY_TYPE = "default"
 PROMPT, FEEDBACK, CONTEXT, INPUT = "prompt.md", "feedback.md", "context.md", "input.md"
 _SUFFIX = ".md"
+_OF_REVIEWS = ".review"
 _BUILT_IN_PREFIX = "loopr"
 _PARENT_BYTES = 16 * 1024  # of the parent's artifact within a prompt; the context file has all of it
 _TICKS = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
@@ -77,8 +78,34 @@ class Iteration:
     protected: Sequence[str] = ()
 
 
+LOOKS = ("draft", "completeness", "feasibility", "order", "final")
+"""What a review looks at, one after the other."""
+
+
+class Pass(NamedTuple):
+    """One review of several: what it looks at, what was handed over, and which files were changed since a commit."""
+
+    number: int
+    passes: int
+    looks: Sequence[str]
+    artifact: str = ""
+    changed: Sequence[str] = ()
+    since: str = ""
+
+
+def looks_of(number: int, passes: int) -> tuple[str, ...]:
+    """Return what one review of several looks at: all of it together, and the last of it where there are more."""
+    most = len(LOOKS)
+    if passes > most:
+        return (LOOKS[min(number, most) - 1],)
+    return LOOKS[(number - 1) * most // passes : number * most // passes]
+
+
 class Prompts:
-    """Templates by type: the workspace's own if there is one, else the built-in one, else the one for any type."""
+    """Templates by type: the workspace's own if there is one, else the built-in one, else the one for any type.
+
+    `code.md` is what the command of a type is asked, `code.review.md` what an agent that reviews its work is.
+    """
 
     def __init__(self, overrides: Path | None = None) -> None:
         self._overrides = overrides
@@ -87,12 +114,19 @@ class Prompts:
 
     def render(self, iteration: Iteration) -> str:
         """Render the prompt of an iteration; a fault of the template is a `SettingsError` with its file and line."""
+        return self._render(iteration.type, "", _values(iteration))
+
+    def render_review(self, iteration: Iteration, asked: Pass) -> str:
+        """Render what a reviewing agent is asked about an iteration; faults are told in the same way."""
+        here = {"artifact_here": len(asked.artifact.encode()) <= _PARENT_BYTES}
+        return self._render(iteration.type, _OF_REVIEWS, _values(iteration) | asked._asdict() | here)
+
+    def _render(self, type_name: str, kind: str, values: Mapping[str, object]) -> str:
+        """Render one kind of prompt for a type."""
         from jinja2 import TemplateError
 
-        values = {name: getattr(iteration, name) for name in iteration.__dataclass_fields__}
-        values["parent_artifact_here"] = len(iteration.parent_artifact.encode()) <= _PARENT_BYTES
         try:
-            template = self._template(iteration.type)
+            template = self._template(type_name, kind)
             text = template.render(values)
         except TemplateError as error:
             raise self._refusal(error, values) from error
@@ -107,11 +141,11 @@ class Prompts:
             raise SettingsError(message, where=f"{template.filename}:1", hint=hint)
         return text
 
-    def _template(self, type_name: str) -> Template:
-        """Return the template of a type."""
+    def _template(self, type_name: str, kind: str) -> Template:
+        """Return the template of a type, for one kind of prompt."""
         environment = self._environment()
         own = [type_name] if re.fullmatch(r"[\w-]+", type_name) else []
-        return environment.select_template([f"{name}{_SUFFIX}" for name in (*own, ANY_TYPE)])
+        return environment.select_template([f"{name}{kind}{_SUFFIX}" for name in (*own, ANY_TYPE)])
 
     def _environment(self) -> SandboxedEnvironment:
         """Return the sandbox that templates are rendered in; a file that changes is read anew."""
@@ -148,6 +182,12 @@ class Prompts:
             close = get_close_matches(unknown[1], values, n=1)
             hint = f'did you mean "{close[0]}"?' if close else f"known variables: {', '.join(sorted(values))}"
         return SettingsError(f"bad template: {message}", where=where, hint=hint)
+
+
+def _values(iteration: Iteration) -> dict[str, object]:
+    """Return the variables that the templates of an iteration have."""
+    values = {name: getattr(iteration, name) for name in iteration.__dataclass_fields__}
+    return values | {"parent_artifact_here": len(iteration.parent_artifact.encode()) <= _PARENT_BYTES}
 
 
 def _changed_ns(folder: Path | None) -> int | None:
@@ -200,50 +240,30 @@ def render_context(iteration: Iteration) -> str:
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def write_prompt(folder: Path, text: str) -> Path:
-    """Write the prompt into an attempt's folder."""
-    return _write(folder, PROMPT, text)
-
-
-def write_feedback(folder: Path, text: str) -> Path:
-    """Write the feedback into an attempt's folder; it is there, and empty, when there is none."""
-    return _write(folder, FEEDBACK, text)
-
-
-def write_context(folder: Path, text: str) -> Path:
-    """Write the context into an attempt's folder."""
-    return _write(folder, CONTEXT, text)
-
-
-def write_input(folder: Path, text: str) -> Path:
-    """Write what the loop above has handed over into an attempt's folder."""
-    return _write(folder, INPUT, text)
-
-
-def write_mark(folder: Path, name: str) -> Path:
-    """Write an empty file into an attempt's folder, which only tells that something was done."""
-    return _write(folder, name, "")
-
-
-def _write(folder: Path, name: str, text: str) -> Path:
-    """Write a file as a whole into a folder where a command may have planted anything: no link is followed."""
-    draft = f".{name}.{os.urandom(6).hex()}.tmp"
+def write_files(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write files as a whole into a folder where a command may have planted anything: no link is followed."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with _opened(folder) as place:
-            file = os.open(
-                draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place
-            )
-            try:
-                with os.fdopen(file, "wb") as stream:
-                    stream.write(text.encode("utf-8", "surrogateescape"))
-                os.rename(draft, name, src_dir_fd=place, dst_dir_fd=place)
-            except BaseException:
-                os.unlink(draft, dir_fd=place)
-                raise
+            for name, text in texts.items():
+                _replace(place, name, text.encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise WorldError(f"cannot write {folder / name}: {error.strerror or error}", hint=_remedy(error)) from error
-    return folder / name
+        name = f"{folder}/{error.filename}" if error.filename in texts else str(folder)
+        raise WorldError(f"cannot write {name}: {error.strerror or error}", hint=_remedy(error)) from error
+
+
+def _replace(place: int, name: str, raw: bytes) -> None:
+    """Write one file; what stood there goes, nobody reads these while they are made."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        file = os.open(name, flags, 0o666, dir_fd=place)
+    except FileExistsError:
+        os.unlink(name, dir_fd=place)
+        file = os.open(name, flags, 0o666, dir_fd=place)
+    try:
+        while raw:
+            raw = raw[os.write(file, raw) :]
+    finally:
+        os.close(file)
 
 
 @contextmanager

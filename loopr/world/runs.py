@@ -9,12 +9,15 @@ Knows folders and small files. Must never know a loop, nor what an outcome means
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 OUTPUT, REFUSAL, CIRCUMSTANCES, USAGE = "output.md", "refusal.json", "circumstances.json", "usage.json"
+MOST_NOTED = 1_024
+PUT_BACK = "put_back.json"
 
 
 class Refusal(NamedTuple):
@@ -25,16 +28,30 @@ class Refusal(NamedTuple):
     text: str
 
 
+class Try(NamedTuple):
+    """One attempt that was made: which iteration it was, and why it was refused, if it was."""
+
+    attempt: int
+    iteration: int
+    refusal: Refusal | None
+
+
 class Runs:
     """All run folders of a workspace."""
 
     def __init__(self, state: Path) -> None:
         """Name the folder of the state."""
         self.root = state / "runs"
+        self._folders: dict[str, Path] = {}  # of late: a path that is kept is taken apart only once
+        self._noted: dict[tuple[str, int], dict[str, str]] = {}  # what was noted of late is asked for several times
 
     def folder(self, name: str, attempt: int, step: str = "") -> Path:
         """Return the folder of one attempt, or of a step beside its command."""
-        return Path(f"{self.root}/{name}/{attempt}/{step}" if step else f"{self.root}/{name}/{attempt}")
+        key = self.id_of(name, attempt, step)
+        if key not in self._folders:
+            _make_room(self._folders)
+            self._folders[key] = Path(f"{self.root}/{key}")
+        return self._folders[key]
 
     def ensure(self, name: str, attempt: int, step: str = "") -> Path:
         """Make the folder of an attempt, or of a step, and return it."""
@@ -72,22 +89,55 @@ class Runs:
         """Keep why an attempt was refused, for the feedback of the next ones."""
         _write(self.ensure(name, attempt) / REFUSAL, refusal._asdict())
 
-    def refusals(self, name: str, before: int) -> Iterator[Refusal]:
-        """Give the refusals of the attempts before one, oldest first."""
-        for attempt in self.attempts(name):
-            said = _read(self.folder(name, attempt) / REFUSAL) if attempt < before else None
-            if said is not None:
-                with suppress(TypeError):
-                    yield Refusal(**said)
+    def tries_before(self, name: str, attempt: int) -> Iterator[Try]:
+        """Give the attempts before one, the newest first, as far as it is known which iteration each was."""
+        for each in reversed([number for number in self.attempts(name) if number < attempt]):
+            refusal, noted = self._refusal(name, each), self.circumstances(name, each).get("iteration", "")
+            if refusal is not None:
+                yield Try(each, refusal.iteration, refusal)
+            elif noted.isdecimal():
+                yield Try(each, int(noted), None)
+
+    def _refusal(self, name: str, attempt: int) -> Refusal | None:
+        """Read why an attempt was refused, None if it was not."""
+        said = _read(self.folder(name, attempt) / REFUSAL)
+        with suppress(TypeError):
+            return Refusal(**said) if said is not None else None
+        return None
+
+    def note_agent(self, name: str, attempt: int, step: str, **said: str) -> None:
+        """Keep which agent a step beside the command is, for whoever reads what it says."""
+        _write(self.ensure(name, attempt, step) / CIRCUMSTANCES, said)
+
+    def reader(self, name: str, attempt: int, step: str = "") -> str:
+        """Name the reader of an attempt or a step, nothing where a plain command runs."""
+        said = _read(self.folder(name, attempt, step) / CIRCUMSTANCES) if step else self.circumstances(name, attempt)
+        return str((said or {}).get("reader", ""))
 
     def note_circumstances(self, name: str, attempt: int, **said: str) -> None:
         """Keep under what circumstances an attempt runs, for an engine that comes after a crash."""
         _write(self.ensure(name, attempt) / CIRCUMSTANCES, said)
+        _make_room(self._noted)
+        self._noted[name, attempt] = said
 
     def circumstances(self, name: str, attempt: int) -> dict[str, str]:
         """Return under what circumstances an attempt runs; nothing where that is not known."""
+        if (name, attempt) in self._noted:
+            return self._noted[name, attempt]
         said = _read(self.folder(name, attempt) / CIRCUMSTANCES)
         return {key: str(value) for key, value in said.items()} if said is not None else {}
+
+    def note_usage(self, name: str, attempt: int, said: dict[str, Any], step: str = "") -> None:
+        """Keep what an agent has used, and how it said that its work ended."""
+        _write(self.ensure(name, attempt, step) / USAGE, said)
+
+    def note_put_back(self, name: str, paths: Mapping[str, str]) -> None:
+        """Keep which files of a generation were put back, and what had been made of them, for whoever lands it."""
+        _write(self.root / name / PUT_BACK, {**self.put_back(name), **paths})
+
+    def put_back(self, name: str) -> dict[str, str]:
+        """Return which files of a generation were put back, and what had been made of each."""
+        return _read(self.root / name / PUT_BACK) or {}
 
     def last_with(self, name: str, before: int, file: str) -> Path | None:
         """Return the newest such file of the attempts before one."""
@@ -98,11 +148,18 @@ class Runs:
         return None
 
 
+def _make_room(kept: dict[Any, Any]) -> None:
+    """See that what is kept of late stays little."""
+    if len(kept) >= MOST_NOTED:
+        kept.clear()
+
+
 def _write(path: Path, said: dict[str, Any]) -> None:
     """Write a small JSON document by rename."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(json.dumps(said), encoding="utf-8", errors="surrogatepass")
-    fresh.replace(path)
+    fresh = f"{path.parent}/.{path.name}.new"
+    with open(fresh, "wb", buffering=0) as file:  # noqa: PTH123  # every attempt writes one
+        file.write(json.dumps(said).encode("utf-8", "surrogatepass"))
+    os.replace(fresh, path)  # noqa: PTH105
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -32,6 +32,7 @@ from loopr.core.events import Event
 from loopr.core.model import Failure, Usage
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import Policy
+from loopr.core.shared import WORKSPACE
 from loopr.errors import UserError
 from tests.core.outlines import digest_of, outline
 from tests.core.workspaces import START, STEADY, Story, ladder, same, settings, whole
@@ -269,12 +270,17 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
 
 def _pause(story: Story, words: list[str], rest: str) -> Iterator[Event]:
     """Hold something."""
-    return wishes.pause(story.forest, words[-1], "ada", rest, at_once="now" in words)
+    return wishes.pause(story.forest, _scope(words[-1]), "ada", rest, at_once="now" in words)
+
+
+def _scope(word: str) -> str:
+    """Read what is held: in a line a colon would end the words."""
+    return WORKSPACE if word == "workspace" else word
 
 
 _WISHES: dict[str, Callable[[Story, list[str], str], Iterator[Event]]] = {
     "pause": _pause,
-    "resume": lambda story, words, rest: wishes.resume(story.forest, words[0], "ada"),
+    "resume": lambda story, words, rest: wishes.resume(story.forest, _scope(words[0]), "ada"),
     "clear": lambda story, words, rest: wishes.clear(story.forest, tuple(_names(words)), "ada"),
     "cancel": lambda story, words, rest: wishes.cancel(story.forest, words[0], "ada", rest),
     "retry": lambda story, words, rest: wishes.retry(story.forest, words[0], "ada", story.now),

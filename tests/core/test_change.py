@@ -465,6 +465,18 @@ def test_a_plan_file_changes_its_title_and_budget_at_once() -> None:
     assert story["p/a"].generation == 1
 
 
+@pytest.mark.parametrize("moment", ["p is pending", "choose p\nbegan p", "choose p\nbegan p\nended p\njudged p"])
+def test_a_budget_in_a_plan_file_makes_no_command_begin_anew(moment: str) -> None:
+    """Raising the budget in a file that a plan's command works from counts at once, and undoes nothing."""
+    story = tell(f"ask p: # do it\n{moment}")
+    before, same = story["p"], outline("# do it", "p")
+    story.see(o.PlanOffered("p", replace(same, budget=Budget(tokens=9)), "another digest", "p.md"))
+    now = story["p"]
+    assert (now.status, now.generation, now.attempt) == (before.status, before.generation, before.attempt)
+    assert now.budget.tokens == 9
+    story.verify()
+
+
 # --- by declaration --------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.choose import next_wake
 from loopr.core.events import Approved, LeaseGranted
-from loopr.core.model import OCCUPYING, Usage
+from loopr.core.model import OCCUPYING, Failure, Usage
 from loopr.core.owed import StartAttempt, StopAttempt, owed
 from loopr.core.policy import Budget, Policy
 from loopr.errors import StaleLease
@@ -237,6 +237,23 @@ def test_giving_back_is_free_and_failing_is_not() -> None:
         refuses release-lease p/b#1
         take ada: p/a
     """)
+
+
+def test_what_a_worker_says_of_its_own_work() -> None:
+    """Trouble by a worker's own word costs what that of a command does, and what it used is charged."""
+    story = tell("plan p: a; b\ntake ada 2: p/a, p/b")
+    no = o.Trouble(Failure.REFUSED, "no")
+    story.wish(wishes.complete_lease(story.forest, "p/a#1", story.now, Usage(40), no))
+    assert (story["p/a"].status, story["p/a"].iteration, story["p/a"].spent.tokens) == ("pending", 2, 40)
+    assert not wishes.handed_over(story.forest, "p/b#1")
+    go_on(story, "complete-lease p/b#1")
+    assert wishes.handed_over(story.forest, "p/b#1")
+    assert not wishes.handed_over(story.forest, "p/b#2")
+    assert not wishes.handed_over(story.forest, "p/b")
+    go_on(story, "judged p/b\nlanded p/b: x")
+    assert not wishes.handed_over(story.forest, "p/b#1")
+    go_on(story, "wait 1h\nchoose p/a, p/b/x\nbegan p/a\nended p/a")
+    assert not wishes.handed_over(story.forest, "p/a#2")
 
 
 def test_a_completed_lease_is_judged_like_any_other() -> None:

@@ -14,6 +14,7 @@ from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
+from loopr.core.policy import LanePolicy
 from loopr.core.steps import STEPS
 from loopr.errors import Impossible
 from tests.core.stories import Story, go_on, settings, tell
@@ -36,6 +37,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.LeaseRenewed: ({S.RUNNING}, None),
     e.UsageSeen: (EVERY, None),
     e.WorkEnded: ({S.RUNNING}, {S.CHECKING}),
+    e.JudgeWaits: ({S.RUNNING}, {S.PENDING}),
     e.Refused: ({S.RUNNING, S.CHECKING, S.LANDING}, {S.PENDING, S.FAILED}),
     e.Limited: (LIVE | {S.LANDING}, {S.PENDING}),
     e.Broke: (LIVE | {S.LANDING}, {S.PENDING, S.PARKED}),
@@ -365,7 +367,9 @@ def test_every_event_is_reached_through_a_door() -> None:
     story.round()
     go_on(story, "drop p: a; b; c\ngone-file p\ndrop p: a; b; c")
     story.verify()
-    reached = {type(event) for event, _ in story.log}
+    judged = settings(types={"spec": {"judge_lanes": ("judge",)}}, lanes={"judge": LanePolicy(max_concurrent=1)})
+    crowd = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nended p/a\nended p/b", judged)
+    reached = {type(event) for event, _ in (*story.log, *crowd.log)}
     assert set(LIFECYCLE) - reached == set()
 
 

@@ -12,9 +12,20 @@ from hypothesis import strategies as st
 from loopr.core import observations as o
 from loopr.core.backoff import backoff_ms, half_up
 from loopr.core.choose import next_wake
-from loopr.core.grouping import queue_depth
+from loopr.core.grouping import group_key, queue_depth
 from loopr.core.limits import reserved, rest_ms
-from loopr.core.policy import Budget, LanePolicy, Policy, ProjectPolicy, Retry
+from loopr.core.model import Loop
+from loopr.core.policy import (
+    Budget,
+    LanePolicy,
+    Policy,
+    ProjectPolicy,
+    Retry,
+    TypePolicy,
+    decode_policy,
+    encode_policy,
+)
+from loopr.core.scene import Scene
 from tests.core.outlines import digest_of, outline
 from tests.core.stories import START, STEADY, Story, go_on, settings, tell
 
@@ -599,3 +610,50 @@ def test_a_host_that_refuses_costs_nothing_and_is_probed_again() -> None:
         choose p/a, p/b
     """)
     assert story["p/a"].attempt == 2
+
+
+def test_a_host_that_refuses_again_and_again_is_left_alone_for_longer() -> None:
+    """Each refusal in a row doubles the rest of the machine up to the cap; an attempt that was made ends the row."""
+    story = tell("plan p: a")
+
+    def rest_after(refusals: int) -> int:
+        """Let the machine refuse so often, and return for how many milliseconds it is left alone then."""
+        for _ in range(refusals):
+            go_on(story, "choose p/a\nended p/a: host no space left")
+            rest = story.forest.shared.host.until - story.now
+            story.now += rest
+            story.see(o.HostSeen("", refusals=story.forest.shared.host.refusals))
+        return rest
+
+    assert rest_after(1) == 30_000
+    assert rest_after(1) == 60_000
+    assert rest_after(5) == 300_000
+    go_on(story, "choose p/a\nbegan p/a\nended p/a: refused no")
+    assert rest_after(1) == 30_000
+    story.verify()
+
+
+# --- agents ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("agent", "lanes"),
+    [("", ("main", "spare")), ("claude", ("main", "spare")), ("opus", ("claude",)), ("codex", ("codex",))],
+)
+def test_an_agent_of_its_own_brings_its_lanes(agent: str, lanes: tuple[str, ...]) -> None:
+    """An entry that names another agent than its type uses that agent's account, not the type's."""
+    types = {"plan": TypePolicy("plan", "code"), "code": TypePolicy("code", agent="claude", lanes=("main", "spare"))}
+    policy = Policy(types=types, agents={"opus": ("claude",)})
+    loop = Loop("p/a", "code", "A", "p", 0, 1, "default", command=bool(agent), agent=agent)
+    assert decode_policy(encode_policy(policy)) == policy
+    assert Scene(policy).lanes_of(loop) == lanes
+
+
+def test_a_lane_that_is_parked_holds_back_its_own_loops_only() -> None:
+    """Loops of one type that use different accounts are let run and held back apart."""
+    types = {"plan": TypePolicy("plan", "code"), "code": TypePolicy("code", agent="claude", lanes=("claude",))}
+    scene = Scene(Policy(types=types))
+    plain = Loop("p/a", "code", "A", "p", 0, 1, "default", command=True)
+    loops = [plain._replace(id=f"p/{name}", agent=name) for name in ("claude", "codex")]
+    scene.loops["p"] = Loop("p", "plan", "P", None, 0, 0, "default")
+    assert len({group_key(scene, each) for each in loops}) == 2

@@ -63,6 +63,9 @@ def test_a_slug_is_always_an_id(text: str) -> None:
         ("Token storage!", "token-storage"),
         ("  Café  au lait ", "cafe-au-lait"),
         ("v1.2", "v1-2"),
+        ("Größe der Tür", "grosse-der-tur"),
+        ("Façade", "facade"),
+        ("nai\u0308ve", "naive"),
     ],
 )
 def test_an_ordinary_title_needs_no_hash(title: str, expected: str) -> None:

@@ -431,7 +431,7 @@ def test_what_others_do_after_the_plan_has_stopped_does_not_count() -> None:
     offered = offer("a", code("x")), offer("b", code("z", budget=Budget(secs=30)))
     played = play(policy(2), *offered, plan="b", loops={"a/x": constant(9 * MINUTE)})
     assert played.counts[Status.PARKED] == 1
-    assert (played.makespan_ms, played.utilisation) == (MINUTE, Fraction(1))
+    assert (played.makespan_ms, played.utilisation) == (MINUTE // 2, Fraction(1))
 
 
 def test_durations_of_loops_that_never_ran_are_named() -> None:

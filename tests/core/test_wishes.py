@@ -6,6 +6,7 @@ import pytest
 
 from loopr.core import wishes
 from loopr.core.model import Status
+from loopr.core.shared import WORKSPACE
 from loopr.errors import NotFound, StaleLease, UserError
 from tests.core.stories import Story, go_on, settings, tell
 
@@ -200,3 +201,34 @@ def test_approval_is_asked_where_the_type_says_so() -> None:
 def test_an_unknown_lane_is_named() -> None:
     """Resetting a lane that nobody uses is an unknown name; one in the settings is known before it was ever used."""
     tell("plan p: a\nrefuses reset lane:other\nchoose p/a\nended p/a: limited x\nreset lane:default")
+
+
+def test_a_plan_that_is_called_workspace() -> None:
+    """A pause of the plan `workspace` holds that plan only, and a pause of everything is no pause of that plan."""
+    story = tell("plan workspace: a\nplan p: b\nsettle")
+    story.wish(wishes.pause(story.forest, "workspace", "ada", ""))
+    assert "paused" in story.gates("workspace/a")
+    assert "paused" not in story.gates("p/b")
+    story.wish(wishes.resume(story.forest, "workspace", "ada"))
+    story.wish(wishes.pause(story.forest, WORKSPACE, "ada", ""))
+    assert story["workspace"].hold is None
+    assert all("paused" in story.gates(each) for each in ("workspace/a", "p/b"))
+    story.wish(wishes.resume(story.forest, WORKSPACE, "ada"))
+    assert not any("paused" in story.gates(each) for each in ("workspace/a", "p/b"))
+    story.verify()
+
+
+def test_a_second_cancel_of_a_loop_that_lands() -> None:
+    """A loop that lands and is to be cancelled then is not told so again."""
+    story = tell("plan p: a\nchoose p/a\nbegan p/a\nended p/a\njudged p/a\ncancel p/a")
+    assert story.wish(wishes.cancel(story.forest, "p/a", "bob")) == []
+    assert story.wish(wishes.cancel(story.forest, "p", "bob"))
+    go_on(story, "landed p/a: k")
+    assert story["p/a"].hold is not None
+
+
+def test_what_was_cleared_comes_back_with_everything() -> None:
+    """`resume` of everything lifts what `clear` has taken out of the queue, and leaves what is paused by itself."""
+    story = tell("plan p: a; b; c\nsettle\npause p/c: mine\nclear p/a, p/b\nresume workspace\nwhy p/a: nothing")
+    assert story["p/b"].hold is None
+    assert story["p/c"].hold is not None

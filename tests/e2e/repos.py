@@ -53,6 +53,8 @@ class Ended(NamedTuple):
 class Process:
     """A loopr that runs; its output is read while it runs, so that it never waits for a reader."""
 
+    patience_secs = PATIENCE_SECS
+
     def __init__(self, argv: list[str], cwd: Path, env: Mapping[str, str]) -> None:
         """Start it, in a session of its own, so that a signal to it is for it alone."""
         self.process = subprocess.Popen(
@@ -122,7 +124,7 @@ class Process:
 
     def ended(self, code: int | None = 0) -> Ended:
         """Wait for its end; it must have that exit code (None: any), and no trace of a bug."""
-        found = self.process.wait(PATIENCE_SECS)
+        found = self.process.wait(self.patience_secs)
         for reader in self._readers:
             reader.join(PATIENCE_SECS)
         end = Ended(found, *("".join(self._said[each]) for each in ("out", "err")))
@@ -157,6 +159,8 @@ class Gate:
 
 class Repo:
     """One repository, the desk beside it on which commands and tests leave notes, and the loopr that works there."""
+
+    patience_secs = PATIENCE_SECS
 
     def __init__(self, folder: Path, *, root: Path | None = None) -> None:
         """Make the desk; the repository itself is made by `found`."""
@@ -221,6 +225,7 @@ class Repo:
     def begin(self, *words: str, cwd: Path | None = None, **environ: str) -> Process:
         """Start the installed loopr in the repository."""
         process = Process([str(LOOPR), *words], cwd or self.root, {**self.env, **environ})
+        process.patience_secs = self.patience_secs
         self._processes.append(process)
         return process
 
@@ -242,7 +247,7 @@ class Repo:
 
     def until(self, kind: str, number: int = 1, words: str = "") -> list[dict[str, Any]]:
         """Wait until the journal has so many events of a kind, with some words in their values, and return those."""
-        ends = time.monotonic() + PATIENCE_SECS
+        ends = time.monotonic() + self.patience_secs
         while True:
             found = [each for each in self._journal() if each["event"] == kind and words in json.dumps(each)]
             if len(found) >= number:

@@ -75,11 +75,15 @@ def test_the_result_file_names_the_time(repo: Repo) -> None:
 
 @pytest.mark.parametrize(
     ("run", "words"),
-    [("exit 78", "exit 78"), ("exit 126", "exit 126"), ("no-such-program-anywhere", "exit 127")],
+    [
+        ("echo no key >&2; exit 78", "(exit 78): no key"),
+        ("exit 126", "(exit 126)"),
+        ("no-such-program-anywhere", "no-such-program-anywhere: not"),
+    ],
     ids=["78", "126", "127"],
 )
 def test_what_is_wrongly_configured(repo: Repo, run: str, words: str) -> None:
-    """Exit 78, 126 and 127 park the loop at once with the reason, and the plan ends with 1."""
+    """Exit 78, 126 and 127 park the loop at once with the reason in its own words, and the plan ends with 1."""
     plan(repo, run)
     repo.loopr("start", "plan.md", code=1)
     loop = repo.loops()["demo/a"]
@@ -87,14 +91,22 @@ def test_what_is_wrongly_configured(repo: Repo, run: str, words: str) -> None:
     assert words in loop["reason"]
 
 
-@pytest.mark.parametrize("run", ["[no-such-program-anywhere]", "[./README]", "[sh, -c, '{no} {loop}; exit 78']"])
-def test_a_program_that_cannot_be_run(repo: Repo, run: str) -> None:
-    """A program that is missing or not executable is parked at once, as is whatever says so itself."""
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("[./no-such-program]", "(exit 127): ./no-such-program: does not exist"),
+        ("[./README]", "(exit 126): ./README: not executable"),
+        ("[sh, -c, '{no} {loop}; exit 78']", "(exit 78)"),
+    ],
+)
+def test_a_program_that_cannot_be_run(repo: Repo, run: str, words: str) -> None:
+    """A program that is missing or not executable is parked at once and named, as is whatever says so itself."""
     repo.settings(f"types:\n  plan: {{child: code}}\n  code: {{run: {run}}}\n{RETRY}")
     repo.write({"plan.md": "---\nchildren: [{id: a}]\n---\n# Demo\n"})
     repo.loopr("start", "plan.md", code=1)
     loop = repo.loops()["demo/a"]
     assert (loop["status"], loop["attempt"]) == ("parked", 1), loop["reason"]
+    assert words in loop["reason"]
 
 
 def test_parked_until_a_person_mends_it(repo: Repo) -> None:

@@ -75,10 +75,12 @@ def test_the_worktree_is_removed_while_its_command_runs(repo: Repo) -> None:
 
 
 def test_the_worktree_is_removed_and_the_command_is_content(repo: Repo) -> None:
-    """A folder that is removed under a command which ends well is no success: nothing of it lands."""
+    """A folder that is removed under a command which ends well is no success: nothing lands, and that is said once."""
     process = started(repo, f"{STOPS_AT_A}\ntest -e README || exit 0")
     shutil.rmtree(repo.root / "worktrees/demo.a.g1")
     goes_on(repo, process)
+    (broke,) = repo.events("broke")
+    assert broke["data"]["reason"].count("made anew from its branch") == 1
 
 
 def test_the_worktree_is_removed_between_attempts(repo: Repo) -> None:

@@ -72,10 +72,10 @@ def test_the_first_interrupt(repo: Repo) -> None:
     """The first Ctrl-C lets live attempts end, with their check and landing, begins nothing more, and exits 130."""
     process = start(repo, more=", check: 'true'")
     process.signal(signal.SIGINT)
-    process.says("draining")
+    assert "Ctrl-C again ends what runs" in process.says("draining")
     assert alive(repo, "a") and alive(repo, "b")
     repo.gates["gate"].open()
-    process.ended(130)
+    assert "next: `loopr run` goes on" in process.ended(130).err
     assert repo.statuses() == {
         "demo": "complete",
         "demo/a": "complete",
@@ -107,6 +107,8 @@ def test_the_stop_verb(repo: Repo) -> None:
     """`loopr stop` returns at once; the engine begins nothing more and ends when its live attempts have."""
     process = start(repo)
     assert "2 live attempts" in repo.loopr("stop").err
+    told = repo.loopr("stop", "--json").document
+    assert (told["pid"], told["live"], told["ended"]) == (process.pid, 2, False)
     process.says("draining")
     assert alive(repo, "a")
     assert not process.has_ended
@@ -133,7 +135,8 @@ def test_stop_where_nobody_runs(repo: Repo) -> None:
     repo.write({"plan.md": "---\nchildren: [{id: a}]\n---\n# Demo\n"})
     repo.loopr("start", "--no-run", "plan.md")
     repo.loopr("stop")
-    repo.loopr("stop", "--now")
+    told = repo.loopr("stop", "--now", "--json").document
+    assert (told["pid"], told["live"], told["ended"]) == (None, 0, True)
     repo.loopr("run")
     assert set(repo.statuses().values()) == {"complete"}
 
@@ -311,3 +314,5 @@ def test_detached_and_stopped(repo: Repo) -> None:
     repo.loopr("stop", "--now")
     assert repo.loopr("status", "--json").document["engine"]["running"] is False
     assert repo.statuses()["demo/a"] == "pending"
+    pid = repo.loopr("run", "--detach", "--json").document["pid"]
+    assert repo.loopr("stop", "--now", "--json").document["pid"] == pid

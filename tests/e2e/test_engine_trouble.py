@@ -156,9 +156,10 @@ def on_small_state(repo: Repo, mount: Mount) -> Process:
 
 
 def test_no_space_for_the_journal(repo: Repo, mount: Mount) -> None:
-    """While the journal's disk is full the engine forgets nothing, and goes on by itself once there is room."""
+    """While the journal's disk is full the engine says so and forgets nothing, and it goes on once there is room."""
     process = on_small_state(repo, mount)
     ballast = fill(repo.root / ".git")
+    process.says("cannot go on: ")
     repo.gates["gate"].open()
     repo.loopr("wait", "--timeout", "2", "demo", code=75)
     assert not process.has_ended

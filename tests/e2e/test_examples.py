@@ -25,6 +25,13 @@ SHOWN = {
         "1  oauth/tokens/refresh/code  default",
         "makespan 50m",
     ],
+    "claude-code": [
+        "the settings are sound",
+        "1  convert/lengths",
+        "You write the specification `convert/lengths`",
+        "This is review 5 of 5",
+    ],
+    "codex": ["the settings are sound", "waiting   needs words/wrap", "You write the specification `words/wrap`"],
     "docs-pipeline": [
         "site/index.html",
         "Chapter 3",
@@ -32,8 +39,15 @@ SHOWN = {
         "1-setting-out.html#what-to-forget leads to no heading",
     ],
     "ladder": ["typed: 10 declared, 2 complete by declaration", "held by type:", "held by needs:", "makespan "],
+    "mixed-lanes": [
+        "the settings are sound",
+        "You write the specification `dates/weekday`",
+        "This is review 1 of 2",
+        "demo.sh --live lets the agents do it",
+    ],
     "monorepo": ["budget of the workspace is reached", "share", "web  plan  done", "8 files changed"],
     "quickstart": ["13 loops · 13 complete", "book/numbers.german:3:?", "| three | trois | drei |", "?? specs/"],
+    "two-repositories": ["4 files changed", "project api, in api", "pages is home", "in all"],
     "ralph": ["line 3 of answers is wrong", "line 5 of answers is wrong", "Loopr-Iteration: 3", "5 Buzz"],
 }
 SET = {"monorepo": [" M loopr.yml"]}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.calls import loopr, repository
+from tests.ui.calls import loopr, repository, this_tree
 from tests.ui.scenes import OAUTH
 
-SLOW = ["asyncio", "git", "jinja2", "networkx", "psutil", "pydantic", "rich", "ruamel", "watchdog"]
+SLOW = ["asyncio", "git", "jinja2", "mcp", "networkx", "psutil", "pydantic", "rich", "ruamel", "watchdog"]
 DECIDING = [
     "loopr.core.choose",
     "loopr.core.events",
@@ -51,6 +51,20 @@ def imported(repo: Path, verb: str) -> set[str]:
 def test_a_verb_that_shows_imports_little(repo: Path, verb: str) -> None:
     """No library that takes long to import, and nothing that decides, is loaded by a verb that only shows."""
     assert imported(repo, verb) & {*SLOW, *DECIDING} == set()
+
+
+def test_only_one_verb_loads_the_sdk_for_agents(repo: Path) -> None:
+    """The protocol's SDK, which takes longer to import than any verb takes to answer, is loaded by `mcp` alone."""
+    (repo / "every.py").write_text(
+        "import sys\n"
+        "from importlib import import_module\n"
+        "from loopr.ui.cli import VERBS\n"
+        "for module, _ in VERBS.values():\n"
+        "    import_module(f'loopr.ui.cli.{module}')\n"
+        "print([each for each in ('mcp', 'mcp_types', 'anyio', 'pydantic') if each in sys.modules])\n"
+    )
+    command = [sys.executable, str(repo / "every.py")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True, env=this_tree()).stdout == "[]\n"
 
 
 def test_settings_that_did_not_change_are_not_read(repo: Path) -> None:

@@ -15,7 +15,7 @@ ROOMS = [
     *("errors", "wiring", "engine"),
     *(f"core/{name}" for name in ("model", "events", "policy", "outline", "lifecycle", "graph", "gates", "choose")),
     *(f"world/{name}" for name in ("journal", "settings", "artifacts")),
-    *(f"ui/{name}" for name in ("views", "requests", "render", "top", "cli/show", "web/app")),
+    *(f"ui/{name}" for name in ("views", "requests", "render", "top", "cli/show", "web/app", "mcp/tools")),
 ]
 
 HONEST = {
@@ -25,6 +25,7 @@ HONEST = {
     "world/settings": "from loopr.core import policy",
     "ui/views": "import loopr.core.graph, loopr.wiring",
     "ui/cli/show": "import loopr.ui.views, loopr.ui.render",
+    "ui/cli/mcp": "import loopr.ui.mcp.tools",
 }
 
 PLANTED = [
@@ -36,6 +37,8 @@ PLANTED = [
     ("world-knows-words", "world/journal", "from loopr.core import lifecycle"),
     ("world-knows-words", "world/artifacts", "import loopr.core.gates"),
     ("surfaces", "ui/top", "import loopr.ui.cli.show"),
+    ("surfaces", "ui/cli/show", "import loopr.ui.mcp.tools"),
+    ("surfaces", "ui/mcp/tools", "import loopr.ui.cli.show"),
     ("surfaces", "ui/views", "import loopr.ui.render"),
     ("core-thinks", "core/choose", "import random"),
     ("core-thinks", "core/choose", "from os import path"),

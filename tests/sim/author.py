@@ -22,11 +22,18 @@ from loopr.core.policy import (
     Priority,
     ProjectPolicy,
     Retry,
+    Step,
     TypePolicy,
 )
 
 IDS = ("a", "b", "c")
 LANES = (DEFAULT_LANE, "north", "south")
+ESCALATIONS: tuple[dict[str, Step], ...] = (
+    {},
+    {},
+    {"refused": Step(1, "south"), "conflict": Step(1, "north")},
+    {"infra": Step(1, "north"), "timeout": Step(2, "south")},
+)
 PROJECTS = ("default", "other")
 LADDERS = (("plan", "spec", "phase", "code"), ("epic", "story", "task"), ("job", "step"))
 
@@ -116,13 +123,17 @@ class Author:
                 lanes=draw.choice((LANES[:1], LANES[:1], LANES[1:2], LANES[1:], (LANES[1], LANES[0]))),
                 max_iterations=draw.choice((1, 2, 3, 100)),
                 budget=Budget(secs=60) if draw.random() < 0.08 else NO_BUDGET,
+                agent=draw.choice(("", "", LANES[1])),
+                escalate=draw.choice(ESCALATIONS),
+                judge_lanes=draw.choice(((), (), LANES[1:2], LANES[1:])),
             )
         return types
 
     def _lanes(self) -> dict[str, LanePolicy]:
         """Draw the lanes' limits and prices."""
         price = 1_000_000 if self.priced and self.chance.random() < 0.5 else None
-        return {name: LanePolicy(self.chance.choice((None, 1, 2)), price) for name in LANES[1:]}
+        draw = self.chance
+        return {name: LanePolicy(draw.choice((None, 1, 2)), price, draw.choice((None, 500, 900))) for name in LANES[1:]}
 
     def _budget(self, likely: float) -> Budget:
         """Draw a budget that is soon used up."""
@@ -146,7 +157,7 @@ class Author:
     def generous(old: Policy) -> Policy:
         """Lift every limit that could keep work waiting for ever, as a person would who wants it all done."""
         types = {
-            name: replace(each, budget=NO_BUDGET, approve=False, max_iterations=100, lanes=(DEFAULT_LANE,))
+            name: TypePolicy(name, each.child, each.has_command, each.judged, each.reviewed, parallel=each.parallel)
             for name, each in old.types.items()
         }
         projects = {name: ProjectPolicy() for name in old.projects}

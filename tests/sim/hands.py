@@ -152,6 +152,9 @@ class Hands:
         if draw.random() < 0.4:
             used = Usage(draw.choice((None, 100, 3_000)), draw.choice((None, 900)), draw.choice((0, took)))
             world.later(took // 2, lambda: self._used(process, used))
+        if world.faulty and loop.lane is not None and draw.random() < 0.2:
+            level = o.LaneLevel(loop.lane, draw.choice((300, 700, 950)), draw.choice((None, world.wall + 90_000)))
+            world.later(took // 3, lambda: world.report(level))
         world.later(took, lambda: self._end(process))
         return process
 

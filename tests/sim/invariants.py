@@ -23,6 +23,7 @@ from loopr.core.gates import (
     ready_since,
 )
 from loopr.core.grouping import group_key
+from loopr.core.limits import slow_width
 from loopr.core.model import OCCUPYING, Failure, Gate, Loop, Status
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import DEFAULT_LANE
@@ -99,10 +100,17 @@ class Watch:
                 members = self.shadow.shared.convoys[each.event.name].members
                 require(all(map(self.shadow.tree.done, members)), f"{each.event} with {members}")
             self._rests(each.event)
+            self._hears(each)
             self.shadow.apply(each.event, each.at)
             more = len(self.shadow.occupancy.loops) > before
             require(not more or isinstance(each.event, e.LeaseGranted | e.Approved), f"{each.event} takes a slot")
         self._same_rows()
+
+    def _hears(self, told: Told) -> None:
+        """Whoever is told of events has heard of more than before, and of none that has not happened."""
+        if isinstance(told.event, w.ListenerHeard):
+            before = self.shadow.shared.heard.get(told.event.listener, -1)
+            require(before < told.event.upto < told.seq, f"{told.event} at {told.seq}, after {before}")
 
     def _rests(self, event: e.Event) -> None:
         """A limit lets the lane rest, in the same breath, unless the attempt is from before the rest."""
@@ -136,12 +144,29 @@ class Watch:
         closed = [each for each in gates_of(forest, loop, at) if not (pull and each.gate == "manual")]
         require(not closed, f"{event} past {closed}")
         self._below_ceilings(event, loop)
+        self._by_whom(event, loop)
+
+    def _by_whom(self, event: e.LeaseGranted, loop: Loop) -> None:
+        """The agent is the one whose turn it is by the number of failures, and the lane one of its."""
+        own, counts = self.shadow.policy.type_of(loop.type), dict(loop.tally)
+        reached = [step.agent for name, step in own.escalate.items() if counts.get(name, 0) >= step.after]
+        agent = "" if loop.command else ([own.agent, *reached][-1])
+        if reached and agent == reached[-1]:
+            self.world.met("luck: an agent took over")
+        if loop.judge_only and own.judge_lanes:
+            lanes = own.judge_lanes
+        else:
+            lanes = own.lanes if agent in ("", own.agent) else (agent,)
+        require(event.lane in lanes, f"{event} on none of {lanes}")
+        works = not loop.judge_only and event.expires_at is None
+        require(event.agent == (agent if works else ""), f"{event}, but {agent} is to work")
 
     def _below_ceilings(self, event: e.LeaseGranted, loop: Loop) -> None:
         """Count anew what is occupied, and compare with every ceiling."""
         policy, busy = self.shadow.policy, [each for each in self.shadow.loops.values() if occupies(each)]
         lane = policy.lane(event.lane).max_concurrent
         ramp = self.shadow.shared.lane(event.lane).ramp
+        slow = slow_width(self.shadow, event.lane, max(self.world.wall, self.shadow.at))
         counts = {
             "max_loops": (len(busy), policy.max_loops if policy.max_loops > 0 else None),
             "per_type": (sum(each.type == loop.type for each in busy), policy.per_type.get(loop.type)),
@@ -151,6 +176,7 @@ class Watch:
             ),
             "lane": (sum((each.lane or DEFAULT_LANE) == event.lane for each in busy), lane),
             "ramp": (sum((each.lane or DEFAULT_LANE) == event.lane for each in busy), ramp),
+            "slow": (sum((each.lane or DEFAULT_LANE) == event.lane for each in busy), slow),
         }
         if event.lane != DEFAULT_LANE:
             calls = sum((each.lane or DEFAULT_LANE) != DEFAULT_LANE for each in busy)

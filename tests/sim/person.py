@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 S = Status
 PLANS = ("p1", "p2")
+LISTENERS = ("hook on_complete", "hook on_park", "notify https://example.invalid")
 
 
 def _some(world: World, *fitting: Status) -> Loop | None:
@@ -167,6 +168,13 @@ def change_settings(world: World) -> bool:
     return True
 
 
+def change_listeners(world: World) -> bool:
+    """Edit the settings: somebody else is to be told of what happens, or nobody."""
+    world.listeners = set(world.chance.sample(LISTENERS, world.chance.randint(0, len(LISTENERS))))
+    world.tell(f"a person has {sorted(world.listeners)} told")
+    return True
+
+
 # --- verbs about several loops ----------------------------------------------------------------------------------------
 
 
@@ -174,7 +182,7 @@ def _scope(world: World) -> str | None:
     """Pick what to pause: a loop, a project or everything."""
     loop = _some(world)
     some = [loop.id if loop else None] * 4
-    return world.chance.choice([*some, "project:other", "workspace"])
+    return world.chance.choice([*some, "project:other", "workspace:"])
 
 
 def pause(world: World) -> bool:
@@ -253,6 +261,7 @@ PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "garble": (1, garble),
     "delete": (1, delete),
     "change settings": (4, change_settings),
+    "change listeners": (1, change_listeners),
     "pause": (3, pause),
     "resume": (8, resume),
     "clear": (1, clear),

@@ -66,8 +66,8 @@ def _pause(world: Small, loop: Loop) -> None:
 
 
 def _pause_all(world: Small, loop: Loop) -> None:
-    world.wish(wishes.pause(world.forest, "workspace", "ann", ""))
-    world.wish(wishes.resume(world.forest, "workspace", "ann"))
+    world.wish(wishes.pause(world.forest, "workspace:", "ann", ""))
+    world.wish(wishes.resume(world.forest, "workspace:", "ann"))
 
 
 def _cancel(world: Small, loop: Loop) -> None:

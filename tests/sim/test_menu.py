@@ -24,5 +24,6 @@ def test_the_simulation_meets_everything_on_the_menu() -> None:
     wanted += [f"gate: {name}" for name, _ in GATES]
     wanted += [f"fault: {name}" for name in MENU]
     wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
+    wanted += ["luck: an agent took over"]
     wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]
     assert [each for each in wanted if not met[each]] == []

@@ -54,6 +54,7 @@ class World:
         self.settings = self.author.policy()
         self.mono, self.skew = BEGINNING, 0
         self.host = ""
+        self.listeners: set[str] = set()
         self.files: dict[str, Artifact | None] = {}
         self.contents: dict[str, Artifact] = {}
         self.inbox: list[o.Observation] = []
@@ -125,10 +126,18 @@ class World:
         if self.mono - self.rescanned >= RESCAN_MS or (not self.faulty and self.next_due() is None):
             self.rescanned = self.mono
             seen += [*self.hands.adopt(forest, starting=False), *self.rescan(forest)]
-        now, (reason, until) = max(self.wall, forest.at), forest.shared.host
+        now, (reason, until, refusals) = max(self.wall, forest.at), forest.shared.host
         if self.host not in ("", reason) or (reason and until <= now):
-            seen.append(o.HostSeen(self.host, now + PROBE_MS if self.host else 0))
-        return seen
+            seen.append(o.HostSeen(self.host, now + PROBE_MS if self.host else 0, refusals))
+        return [*seen, *self.heard(forest)]
+
+    def heard(self, forest: Forest) -> Iterator[o.Observation]:
+        """Say who is to be told of what happens, and now and then that somebody has been."""
+        upto, known = self.journal.last_seq(), forest.shared.heard
+        if self.listeners != known.keys():
+            yield o.ListenersSet(tuple(sorted(self.listeners)), upto)
+        elif self.faulty and known and self.chance.random() < 0.2:
+            yield o.ListenerTold(self.chance.choice(sorted(known)), self.chance.randint(0, upto))
 
     def rescan(self, forest: Forest) -> Iterator[o.Observation]:
         """Look at every file."""

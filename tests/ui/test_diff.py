@@ -107,6 +107,13 @@ def test_a_loop_that_had_nothing_to_land(shop: Desk, ground: Ground) -> None:
     assert shop("diff", "a") == (0, "", "p/a had nothing to land\n")
 
 
+def test_nothing_landed_on_a_persons_commit(shop: Desk, ground: Ground) -> None:
+    """A first loop that changed nothing landed where its plan began: that commit of a person's is not its change."""
+    work(ground, "p/a", {})
+    assert landed(shop, ground, "p/a") == git(shop.folder, "rev-parse", "main")
+    assert shop("diff", "a") == (0, "", "p/a had nothing to land\n")
+
+
 def test_as_json(shop: Desk, ground: Ground) -> None:
     """As JSON there are both commits, the lines of each file, and the text unless only the count is wanted."""
     work(ground, "p/a", {"a.txt": "two\n", "odd\tname.bin": b"\0\xff"})

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
 
 from loopr.core.codec import EVENTS
+from loopr.ui import listening
+from loopr.ui.listening import Wanted, happening
+from loopr.ui.steering import fulfil
 from loopr.ui.story import _PHRASES, sentence
-from tests.ui.scenes import Desk
+from loopr.ui.vocabulary import Wish
+from loopr.wiring import Workspace
+from tests.ui.calls import this_tree
+from tests.ui.scenes import Desk, flat
 
 
 def test_one_event_a_line(desk: Desk) -> None:
@@ -60,7 +74,8 @@ def test_a_misspelt_event(desk: Desk) -> None:
     desk.start()
     answer = desk("events", "--type", "landde")
     assert answer.code == 2
-    assert "'landde'" in answer.err
+    assert answer.err == "loopr: there is no event 'landde'\n  hint: did you mean landed?\n"
+    assert "events.md" in desk("events", "--type", "xyz").err
 
 
 def test_every_event_has_a_sentence() -> None:
@@ -69,3 +84,113 @@ def test_every_event_has_a_sentence() -> None:
         told = sentence(name, {})
         assert name in _PHRASES
         assert not re.search(r"[{}]", told)
+
+
+# --- following ------------------------------------------------------------------------------------------------------
+
+NEVER_SECS = 10_000
+
+
+@contextmanager
+def following(desk: Desk, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Follow the journal in another process."""
+    command = [sys.executable, "-m", "loopr", "events", "-f", *options]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=desk.folder, env=this_tree(), stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def take(process: subprocess.Popen[str], number: int) -> list[dict[str, object]]:
+    """Read so many events, however long they take to come."""
+    assert process.stdout is not None
+    return [json.loads(process.stdout.readline()) for _ in range(number)]
+
+
+def numbers(rows: list[dict[str, object]]) -> list[object]:
+    """Return the numbers of events."""
+    return [row["seq"] for row in rows]
+
+
+def pause(desk: Desk, name: str) -> None:
+    """Pause a loop, without the streams of this process: threads share those."""
+    fulfil(Workspace(desk.folder), Wish("pause", (name,)))
+
+
+def test_what_happens_next_is_printed(desk: Desk) -> None:
+    """A follower prints what there is and then what comes, and Ctrl-C ends it behind a whole line, without a word."""
+    desk.start()
+    with following(desk, "--json", "--after", "9") as process:
+        assert numbers(take(process, 2)) == [10, 11]
+        desk("pause", "tokens")
+        (held,) = take(process, 1)
+        assert (held["seq"], held["event"], held["loop"]) == (12, "held", "oauth/tokens")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+        assert (process.returncode, out, err.strip()) == (130, "", "")
+
+
+def test_only_what_is_asked_for_is_followed(desk: Desk) -> None:
+    """Kinds and a loop are heeded by a follower, and `-n` says with how many of the past it begins."""
+    desk.start()
+    with following(desk, "--json", "-n", "1", "tokens", "--type", "declared", "--type", "held") as process:
+        assert numbers(take(process, 1)) == [5]
+        desk("pause", "endpoints")
+        desk("pause", "tokens")
+        assert [(row["event"], row["loop"]) for row in take(process, 1)] == [("held", "oauth/tokens")]
+
+
+def test_a_reader_that_is_gone_ends_it(desk: Desk) -> None:
+    """A follower whose reader has gone ends by itself, though nothing happens any more."""
+    desk.start()
+    with following(desk) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.wait() == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_following_before_anything_is_planned(desk: Desk) -> None:
+    """A follower may come before the journal does, and sees its first event."""
+    with following(desk, "--json") as process:
+        desk.start()
+        assert numbers(take(process, 11)) == list(range(1, 12))
+
+
+def test_a_follower_is_woken(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A follower is woken by what is written, not by its clock; what was written before it slept wakes it too."""
+    monkeypatch.setattr(listening, "TICK_SECS", NEVER_SECS)
+    desk.start()
+    news = happening(Workspace(desk.folder), Wanted(after=11), None)
+    try:
+        for _ in range(3):
+            thread = Thread(target=pause, args=(desk, "tokens"))
+            thread.start()
+            assert [row["event"] for row in next(news)] == ["held"]
+            thread.join()
+            desk("resume", "tokens")
+            assert [row["event"] for row in next(news)] == ["lifted"]
+    finally:
+        news.close()
+
+
+def test_no_gap_and_no_repeat(desk: Desk) -> None:
+    """Whoever is cut off again and again, and comes back with the last number it saw, has seen each event once."""
+    names = [f"s{number}" for number in range(12)]
+    desk.start(flat(names))
+    begun, seen = len(desk.lines("events")), []
+    writers = [Thread(target=pause, args=(desk, name)) for name in names]
+    for writer in writers:
+        writer.start()
+    while len(seen) < begun + len(names):
+        with following(desk, "--json", "--after", str(len(seen))) as process:
+            seen += take(process, min(5, begun + len(names) - len(seen)))
+            process.send_signal(signal.SIGKILL)
+    for writer in writers:
+        writer.join()
+    assert numbers(seen) == list(range(1, begun + len(names) + 1))
+    assert [json.dumps(row) for row in seen] == desk.lines("events", "--json")

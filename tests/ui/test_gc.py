@@ -263,3 +263,5 @@ def test_the_branch_of_a_plan_goes_once_it_is_home(shop: Desk, ground: Ground) -
     assert "may go on" in rows(shop)["kept"]["branch", "p"]
     assert shop("gc", "--forget", "p", "-y").code == 0
     assert [each for each in refs(shop) if each != "refs/loopr/landed/p.a.g1"] == ["refs/heads/main"]
+    home = git(shop.folder, "rev-parse", "main")
+    assert Workspace(shop.folder).look().scene.shared.plans["p"].base_commit == home, "what landed is where it begins"

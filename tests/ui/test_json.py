@@ -26,8 +26,8 @@ DOCUMENTS = {
 }
 LOOP_KEYS = (
     "id type title status done below project parent needs depth generation iteration max_iterations attempt failures "
-    "conflicts score gates lease lane branch base_commit worktree input output usage created_at started_at updated_at "
-    "reason"
+    "conflicts score gates lease lane agent branch base_commit worktree input output usage created_at started_at "
+    "updated_at reason"
 )
 LOOP = set(LOOP_KEYS.split())
 PARTS = {
@@ -48,7 +48,7 @@ def busy(shop: Desk) -> Desk:
     shop.see(o.AttemptUsed("p/a", 1, Usage(None, None, 5000)))
     shop.end("p/a", Failure.CONFIG, "no make")
     shop.see(o.FileRefused("p/b", "specs/p/b/spec.md", "bad"))
-    shop.wish(wishes.pause, "workspace", "ada", "")
+    shop.wish(wishes.pause, "workspace:", "ada", "")
     return shop
 
 

@@ -21,6 +21,7 @@ from tests.ui.scenes import NOON
 from tests.ui.terminals import Line
 
 WHOLE = "plan auth: tokens; api needs tokens"
+GOES_ON = "next: `loopr run` goes on"
 
 
 def nothing(loop: Loop) -> str:
@@ -126,7 +127,7 @@ def test_every_way_to_stop_is_told() -> None:
     """)
     assert piped.lines() == [
         "12:00:00 p/a  parked  no such program: make",
-        "12:00:00 p/b  failed  refused 1 times, its limit: exit 1",
+        "12:00:00 p/b  failed  refused 1 time, its limit: exit 1",
         "12:00:00 p/c  infra  died of signal 9  again at 12:00:30",
         "12:00:00 p/d  limited  429 too many",
         "12:00:00 lane default  backing off until 12:01:00  429 too many",
@@ -140,18 +141,36 @@ def test_what_concerns_everything_is_told() -> None:
     piped = Piped()
     piped(WHOLE)
     piped.lines()
-    piped("engine begins\nengine drains\nmalformed auth/tokens: spec.md:1:1 is\nhost full: no space\nhost fine")
+    piped(
+        "engine begins\nengine drains\nmalformed auth/tokens: specs/auth/tokens:1:1 is\nhost full: no space\nhost fine"
+    )
     piped.story.see(o.FileRefused("auth/api", "specs/auth/api", "first\nsecond"))
-    piped.story.wish(wishes.pause(piped.story.forest, "workspace", "ada", "lunch"))
+    piped.story.wish(wishes.pause(piped.story.forest, "workspace:", "ada", "lunch"))
     piped.show()
     assert piped.lines() == [
         "12:00:00 engine  started, pid 2 on here",
         "12:00:00 engine  draining, asked by ada: nothing more starts",
-        "12:00:00 specs/auth/tokens  problem  spec.md:1:1 is",
+        "12:00:00 specs/auth/tokens:1:1  problem  is",
         "12:00:00 host  nothing starts  no space",
         "12:00:00 host  takes work again",
         "12:00:00 specs/auth/api  problem  first second",
         "12:00:00 workspace  paused by ada  lunch",
+    ]
+
+
+def test_the_tries_of_many_turns() -> None:
+    """What is told late, several turns at a time, has the number of the try that each line is about."""
+    piped = Piped()
+    piped(WHOLE)
+    piped.lines()
+    for line in 2 * ("choose auth/tokens", "began auth/tokens", "ended auth/tokens: refused no", "wait 1h"):
+        go_on(piped.story, line)
+    piped.show()
+    assert [line.partition("auth/tokens  ")[2] for line in piped.lines()] == [
+        "started",
+        "refused  no",
+        "started  try 2",
+        "refused  no",
     ]
 
 
@@ -178,10 +197,10 @@ def test_only_what_was_asked_for_is_told() -> None:
     """)
     assert piped.lines() == [
         "12:00:00 auth  complete  by person",
-        "12:00:00 engine  draining, asked by ada: nothing more starts",
+        "12:00:00 engine  draining, asked by ada: nothing starts but what was chosen already",
     ]
     piped.close()
-    assert piped.lines() == ["2 loops · 1 leased · 1 complete", "next: `loopr run` goes on"]
+    assert piped.lines() == ["2 loops · 1 leased · 1 complete", GOES_ON]
 
 
 def test_a_tick_says_nothing_in_a_pipe() -> None:
@@ -262,7 +281,8 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("wait 1s", ["0 loops", "next: `loopr tree`"]),
+        ("wait 1s", ["0 loops", "next: `loopr start PLAN`"]),
+        (f"{WHOLE}\nengine begins\nengine drains\nengine leaves", ["3 loops · 2 waiting · 1 complete", GOES_ON]),
         (
             f"{WHOLE}\nchoose auth/tokens\nfinish auth/tokens\nchoose auth/api\nfinish auth/api",
             ["3 loops · 3 complete", "next: `loopr land auth`"],
@@ -284,6 +304,14 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
             [
                 "3 loops · 2 waiting · 1 complete",
                 "paused  auth/tokens: `loopr resume auth/tokens`",
+                "next: `loopr why auth/tokens`",
+            ],
+        ),
+        (
+            f"{WHOLE}\ngone-file auth",
+            [
+                "3 loops · 2 waiting · 1 complete",
+                "missing  specs/auth/plan.md: put it back, or `loopr start PLAN`",
                 "next: `loopr why auth/tokens`",
             ],
         ),
@@ -381,8 +409,8 @@ def test_what_is_waited_for_stands_under_the_tree(line: Line) -> None:
     drawn("plan p: a; b; c\nchoose p/a p/b p/c\nbegan p/a\nended p/a\njudged p/a\nbegan p/b")
     drawn("ended p/b: limited 429 after=60s\nengine drains\nmalformed p/c: spec.md:1 is")
     assert drawn.later(1_000)[5:] == [
-        "lane default: backing off until 12:01:00 (1 hit)",
-        "the engine is draining: nothing more starts",
+        "lane default: backing off until 12:01:00 (1 hit): 429",
+        "the engine is draining: nothing more starts; `loopr stop --now` ends what runs",
         "1 problem: `loopr status` tells",
         "waits for a person: `loopr approve p/a`",
         "4 loops · 1 waiting · 1 leased · 1 for approval · 1 complete",

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from loopr.engine import compare
+from loopr.grounds import ground_of
 from loopr.wiring import Workspace
+from loopr.world.repo.branches import ensure_plan
 from tests.ui.calls import Answer, everything, git, loopr, repository
 from tests.ui.scenes import COMMANDS, OAUTH, Clock, Desk, flat
 
@@ -44,6 +46,43 @@ def sound(desk: Desk) -> list[str]:
 
 
 # --- a plan -------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_without_an_outline(desk: Desk) -> None:
+    """A plan that declares nothing, or under another heading, is told how it would, unless a command writes that."""
+    words = "it declares no specs: list them under `## Specs`, or as `specs:` in front matter"
+    desk.write("plan.md", "# P\n\n## Tasks\n- one\n")
+    for options in (("-n",), ("--no-run",)):
+        assert words in desk("start", *options, desk.folder / "plan.md").err
+    assert words not in desk("start", "-n", desk.folder / "plan.md", "--set", "types.plan.run=make plan").err
+    desk.write("plan.md", "# P\n\n## Specs\n- one\n")
+    assert words not in desk("start", "--no-run", desk.folder / "plan.md").err
+    assert ids(desk) == ["p", "p/one"]
+
+
+def test_commits_that_a_plan_lacks(shop: Desk) -> None:
+    """A plan that is started again is told of commits that its own branch lacks, and how they come there."""
+    git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=begin")
+    shop.start(flat(["a"]))
+    ensure_plan(ground_of(Workspace(shop.folder)), "p", git(shop.folder, "rev-parse", "main"))
+    assert "lacks" not in shop("start", "--no-run", shop.folder / "plan.md").err
+    git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=a tool")
+    told = "main has commits that loopr/p lacks; to bring them there: `git switch loopr/p && git merge main &&"
+    assert told in shop("start", "--no-run", shop.folder / "plan.md").err
+    assert "lacks" not in shop("start", "--dry-run", shop.folder / "plan.md").err
+    git(shop.folder, "branch", "--force", "loopr/p", "main")
+    assert "lacks" not in shop("start", "--no-run", shop.folder / "plan.md").err
+
+
+def test_a_plan_that_was_cleared_away(desk: Desk) -> None:
+    """A plan whose copy is gone is put back by starting it again, though nothing has changed in it."""
+    desk.start(flat(["a"]))
+    copy = desk.folder / "specs/p/plan.md"
+    text = copy.read_text()
+    copy.unlink()
+    assert desk.start(flat(["a"])).err == "p: nothing has changed\n"
+    assert copy.read_text() == text
+    assert "is not on disk" not in desk("why", "p/a").out
 
 
 def test_a_new_plan(desk: Desk) -> None:
@@ -296,20 +335,21 @@ def test_artifacts_that_were_there_first(desk: Desk) -> None:
     }
 
 
-def test_a_missing_artifact_closes_a_gate(shop: Desk) -> None:
+def test_a_missing_artifact_closes_a_gate(desk: Desk) -> None:
     """Deleting an artifact does nothing to what is complete; what would start from it waits until it is back."""
-    shop.start(flat(["a"]))
-    path = shop.folder / "specs/p/plan.md"
+    desk.start()
+    before = statuses(desk)
+    path = desk.folder / "specs/oauth/tokens/store/phase.md"
     text = path.read_text()
     path.unlink()
-    shop.start(flat(["a"]))
-    assert shop("why", "a", "--json").document["gates"] == [
-        {"gate": "artifact", "reason": "its input specs/p/plan.md is not on disk", "until": None}
-    ]
-    assert statuses(shop) == {"p": "complete", "p/a": "pending"}
+    desk.start()
+    reason = "its input specs/oauth/tokens/store/phase.md is not on disk"
+    found = {"gate": "artifact", "reason": reason, "until": None}
+    assert desk("why", "store/code", "--json").document["gates"][0] == found
+    assert statuses(desk) == before
     path.write_text(text)
-    shop.start(flat(["a"]))
-    assert shop("why", "a", "--json").document["runnable"] is True
+    desk.start()
+    assert found not in desk("why", "store/code", "--json").document["gates"]
 
 
 @pytest.mark.parametrize("text", ["", "---\nid: x\n", "---\nphasez: []\n---\n", "# Nothing declared\n", "\xff"])

@@ -87,10 +87,10 @@ def test_problems_are_told_in_full(shop: Desk) -> None:
     for name in ("a", "b"):
         shop.run(f"p/{name}")
     shop.end("p/a", Failure.CONFIG, "no such program: make")
-    shop.see(o.FileRefused("p/b", "specs/p/b/spec.md", "spec.md:1:1 is empty\nand more"))
+    shop.see(o.FileRefused("p/b", "specs/p/b/spec.md", "specs/p/b/spec.md:1:1 is empty\nand more"))
     lines = shop.lines("status")
     assert lines[lines.index("problems:") + 1 :] == [
-        "  specs/p/b/spec.md: spec.md:1:1 is empty",
+        "  specs/p/b/spec.md:1:1 is empty",
         "    and more",
         "  p/a (parked): no such program: make",
     ]
@@ -102,14 +102,14 @@ def test_holds_the_host_and_the_queue_are_told(shop: Desk) -> None:
     shop.start(flat(f"s{n}" for n in range(8)))
     shop.choose()
     shop.see(o.HostSeen("the disk is full"))
-    shop.wish(wishes.pause, "workspace", "ada", "")
+    shop.wish(wishes.pause, "workspace:", "ada", "")
     assert "the workspace is paused by ada since 12:00:00; `loopr resume --all`" in shop.lines("status")
     assert "host    the disk is full" in shop.lines("status")
     assert shop("status", "--json").document["paused"] == {"by": "ada", "at": "2026-01-01T12:00:00.000Z", "reason": ""}
-    shop.wish(wishes.resume, "workspace", "ada")
+    shop.wish(wishes.resume, "workspace:", "ada")
     assert any(line.startswith("warning: queue delayed; respecting caps") for line in shop.lines("status")) is False
     shop.see(o.HostSeen(""))
-    assert "warning: queue delayed; respecting caps (3 waiting, the soft limit is 1)" in shop.lines("status")
+    assert "warning: queue delayed; respecting caps (3 waiting: 3 spec; the soft limit is 1)" in shop.lines("status")
 
 
 def test_landed_work_that_nobody_declares_is_remembered(shop: Desk) -> None:

@@ -246,7 +246,8 @@ def test_only_a_refusal_is_told_before_the_question(four: Desk) -> None:
         answer = four("retry", "--fresh", "a", *words)
         assert (answer.code, answer.err) == (
             2,
-            "loopr: cannot retry --fresh p/a: it is pending\n  hint: cancel it first, or wait until it has ended\n",
+            "loopr: cannot retry --fresh p/a: it is pending\n"
+            "  hint: wait until it has ended, or `loopr cancel` it first\n",
         )
 
 
@@ -407,7 +408,7 @@ def test_a_refusal_in_an_empty_workspace_leaves_nothing(desk: Desk) -> None:
     """Where nothing was ever started a wrong name makes no state; a pause of the workspace holds from the start."""
     assert desk("pause", "a").code == 3
     assert not (desk.folder / ".git/loopr").exists()
-    assert did(desk("pause", "--all", "--json")) == [("workspace", "paused")]
+    assert did(desk("pause", "--all", "--json")) == [("workspace:", "paused")]
     assert notes(desk("pause", "--all")) == ["workspace: paused already by ada"]
 
 
@@ -455,7 +456,7 @@ def test_the_documents(four: Desk) -> None:
     assert document["unchanged"] == [{"id": "p/a", "why": "paused already by ada", "loop": loops["p/a"]}]
     assert set(four("resume", "a", "--json").document) == HEAD
     assert four("resume", "--all", "--json").document["unchanged"] == [
-        {"id": "workspace", "why": "not paused", "loop": None}
+        {"id": "workspace:", "why": "not paused", "loop": None}
     ]
     for line in ("clear a", "resume a", "dispatch a", "cancel a", "retry a", "cancel a", "retry a --fresh --yes"):
         answer = four(*line.split(), "--json")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from loopr.core import events as e
@@ -251,12 +251,12 @@ def test_lanes_holds_and_problems_are_told_below(shop: Desk) -> None:
     shop.choose()
     shop.run("p/a")
     shop.end("p/a", Failure.LIMITED, "429", retry_after_ms=600_000)
-    shop.wish(wishes.pause, "workspace", "ada", "lunch")
+    shop.wish(wishes.pause, "workspace:", "ada", "lunch")
     shop.wish(wishes.pause, "project:default", "bob", "")
     shop.see(o.FileRefused("p/b", "specs/p/b/spec.md", "is empty"))
     lines = shop.lines("tree")
     assert lines[3:] == [
-        "lane hal: backing off until 12:10:00 (1 hit)",
+        "lane hal: backing off until 12:10:00 (1 hit): 429",
         "project default is paused by bob since 12:00:00; `loopr resume project:default`",
         "the workspace is paused by ada since 12:00:00: lunch; `loopr resume --all`",
         "1 problem: `loopr status` tells",
@@ -269,7 +269,7 @@ def test_the_queue_warns(shop: Desk) -> None:
     shop("set", "queue.soft_limit", "3")
     shop.start(flat(f"s{n}" for n in range(12)))
     shop.choose()
-    assert "queue delayed; respecting caps (7 waiting, the soft limit is 3)" in shop.lines("tree")
+    assert "queue delayed; respecting caps (7 waiting: 7 spec; the soft limit is 3)" in shop.lines("tree")
 
 
 # --- width and characters -----------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_eighty_columns_are_never_exceeded(shop: Desk) -> None:
     shop.end(f"p/{deep}", Failure.CONFIG, WIDE)
     shop.end("p/b", Failure.INFRA, "a long story " * 30)
     shop.see(o.FileSeen("p/c", "d" * 32, outline_of("k"), "specs/p/c/spec.md"))
-    shop.wish(wishes.pause, "workspace", "ada", WIDE)
+    shop.wish(wishes.pause, "workspace:", "ada", WIDE)
     shop.see(o.AttemptEnded("p/c/k", 1))
     lines = shop.lines("tree")
     assert widest(lines) <= WIDTH
@@ -302,6 +302,7 @@ def outline_of(text: str) -> object:
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs"]), max_size=120), st.integers(1, 100))
+@example("00\xad0", 3)
 def test_a_text_is_cut_to_its_columns(text: str, width: int) -> None:
     """A text that is cut fits, ends in an ellipsis, and begins as the text does; one that fits is not touched."""
     cut = fit(text, width)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime
+
 import pytest
 
 from loopr.core import observations as o
 from loopr.core.model import Failure, Usage
-from loopr.ui.cli import usage as verb
 from loopr.wiring import Workspace
 from loopr.world.journal import USAGE_KEYS
 from tests.ui.scenes import COMMANDS, Desk, flat
@@ -38,11 +40,11 @@ def spender(shop: Desk) -> Desk:
 def test_a_table(spender: Desk) -> None:
     """Measured and estimated have columns of their own, and several lines a sum below them."""
     assert spender.lines("usage", "--by", "loop") == [
-        "loop    measured  tokens  money  estimated  tokens  money        time",
-        "p/a            1      1k  $0.50                                 1 min",
-        "p/b                                      1     500  $0.01        10 s",
-        "p/c            1     250  $0.25                                  30 s",
-        "in all         2   1.25k  $0.75          1     500  $0.01  1 min 40 s",
+        "loop    measured  tokens  money  estimated  est. tokens  est. money        time",
+        "p/a            1      1k  $0.50                                           1 min",
+        "p/b                                      1          500       $0.01        10 s",
+        "p/c            1     250  $0.25                                            30 s",
+        "in all         2   1.25k  $0.75          1          500       $0.01  1 min 40 s",
     ]
 
 
@@ -94,17 +96,25 @@ def test_a_time_that_is_none(spender: Desk) -> None:
 
 
 @pytest.mark.parametrize("by", USAGE_KEYS)
-def test_each_key_groups_as_the_journal_does(spender: Desk, by: str) -> None:
-    """Whatever is grouped by, the sums are those of the journal."""
+def test_each_key_groups_as_the_lines_do(spender: Desk, by: str) -> None:
+    """Whatever is grouped by, each side of a group is the sum of the attempts that belong there."""
     with Workspace(spender.folder).journal() as journal:
-        groups, _ = verb.usage(journal.spent_since(0), by)
-        told = journal.usage(by)
-    found = [
-        (key, *(measured + estimated for measured, estimated in zip(*sides, strict=True)))
-        for key, sides in ((key, [(*each[:2], each.ms) for each in group]) for key, group in groups.items())
-    ]
-    assert found == [(each.key, each.attempts, each.cost, each.ms) for each in told]
-    assert [each.estimated.attempts for each in groups.values()] == [each.estimated for each in told]
+        lines = journal.spent_since(0)
+    wanted: Counter[tuple[str, str, str]] = Counter()
+    for each in lines:
+        key = f"{datetime.fromtimestamp(each.at / 1000, UTC):%Y-%m-%d}" if by == "day" else getattr(each, by)
+        side = "estimated" if each.estimated else "measured"
+        wanted.update({(key, side, "attempts"): 1, (key, side, "tokens"): each.cost // 1000})
+    rows = spender("usage", "--by", by, "--json").document["rows"]
+    found = {
+        (row["key"], side, what): row[side][what]
+        for row in rows
+        for side in ("measured", "estimated")
+        for what in ("attempts", "tokens")
+        if row[side]["attempts"]
+    }
+    assert found == dict(wanted)
+    assert [row["key"] for row in rows] == sorted(row["key"] for row in rows)
 
 
 def test_before_anything_has_ended(desk: Desk) -> None:

@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loopr.core.shared import WORKSPACE
+from loopr.core.wishes import resume
+from loopr.engine import Journalled, Mind, compare, recall
 from loopr.errors import Impossible, Moved, NotFound, SettingsError
 from loopr.world.journal import (
     MIGRATIONS,
@@ -156,14 +159,21 @@ def test_usage_adds_up(journal: Journal) -> None:
     journal.append([draft("ended") for _ in lines], spent=lines, after=0)
     assert journal.spent_since(DAY_MS) == lines[1:]
     assert journal.usage("project") == [
-        Usage("shop", 2, 100, 4_000, 60_000, 200, 0),
-        Usage("site", 1, 100, None, 30_000, 100, 1),
+        Usage("shop", estimated=False, attempts=2, cost=200, micro_usd=4_000, ms=60_000),
+        Usage("site", estimated=True, attempts=1, cost=100, micro_usd=None, ms=30_000),
     ]
-    assert [group.key for group in journal.usage("day")] == ["1970-01-01", "1970-01-02"]
+    assert [(each.key, each.estimated) for each in journal.usage("type")] == [
+        ("code", False),
+        ("code", True),
+        ("plan", False),
+    ]
+    assert [each.key for each in journal.usage("project", until=1_000)] == ["shop"]
+    days = ["1970-01-01", "1970-01-02", "1970-01-02"]  # the second has both sides
+    assert [group.key for group in journal.usage("day")] == days
     assert [(group.key, group.attempts) for group in journal.usage("type", since=DAY_MS)] == [("code", 1), ("plan", 1)]
-    assert [group.key for group in journal.usage("lane")] == ["anthropic", "local"]
-    assert [group.key for group in journal.usage("plan")] == ["1"]
-    assert [group.key for group in journal.usage("loop")] == ["1", "1-1"]
+    assert [group.key for group in journal.usage("lane")] == ["anthropic", "anthropic", "local"]
+    assert [group.key for group in journal.usage("plan")] == ["1", "1"]
+    assert [group.key for group in journal.usage("loop")] == ["1", "1-1", "1-1"]
 
 
 def test_a_snapshot_is_one_moment(journal: Journal) -> None:
@@ -242,6 +252,21 @@ def test_an_older_file_is_brought_up_to_date(tmp_path: Path) -> None:
         assert journal.integrity() == []
     with Journal.open(path, migrations=later) as journal:
         assert len(journal.rows("records")) == 2
+
+
+def test_a_pause_of_everything_in_an_older_file(tmp_path: Path) -> None:
+    """A pause of everything from before a plan could be called `workspace` still holds, and may be lifted."""
+    path = tmp_path / "loopr.db"
+    said = '{"scope":"workspace","by":"ada","reason":"night"}'
+    held = Draft(1, "scope_held", 1, None, "ada", said)
+    with Journal.open(path, create=True, migrations=MIGRATIONS[:1]) as journal:
+        journal.append([held], [Change("records", "hold/workspace", '["ada",1,"night"]')], after=0)
+    with Journal.open(path) as journal:
+        assert list(recall(journal)[0].shared.holds) == [WORKSPACE]
+        assert compare(journal) == []
+        Mind(Journalled(journal), lambda: 2, "ada").decide(lambda forest, now: resume(forest, WORKSPACE, "ada"))
+        assert not recall(journal)[0].shared.holds
+        assert compare(journal) == []
 
 
 def test_a_migration_that_fails_leaves_the_old_version(tmp_path: Path) -> None:

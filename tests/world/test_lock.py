@@ -168,8 +168,8 @@ def test_a_body_that_cannot_be_read(path: Path, body: bytes, monkeypatch: pytest
         path.write_bytes(body)
         found = holder(path)
         assert found is not None
-        assert (found["kind"], found["pid"]) == ("engine", 0)
-        with pytest.raises(EngineHeld, match="not said who|engine runs"):
+        assert (found["kind"], found["pid"]) in {("engine", os.getpid()), ("engine", 0)}  # as far as the system says
+        with pytest.raises(EngineHeld, match=rf"engine runs .*: (pid {os.getpid()} on|it has not said who)"):
             EngineLock.acquire(path, "engine", wait_turn_secs=0)
 
 

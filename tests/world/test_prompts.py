@@ -24,9 +24,7 @@ from loopr.world.prompts import (
     Sibling,
     fenced,
     render_context,
-    write_context,
-    write_feedback,
-    write_prompt,
+    write_files,
 )
 
 OWN_LADDER = {
@@ -290,11 +288,10 @@ def test_the_context_names_siblings_and_parent() -> None:
 
 def test_files_are_written_as_a_whole(tmp_path: Path) -> None:
     """Each file lands under its own name, replaces what was there, and leaves nothing beside it."""
-    folder = tmp_path / "deep" / ".loopr"
+    folder = tmp_path / ".loopr"
+    folder.mkdir()
     for _ in range(2):
-        assert write_prompt(folder, "prompt é\udcff") == folder / "prompt.md"
-        assert write_feedback(folder, "") == folder / "feedback.md"
-        assert write_context(folder, "context\r\n") == folder / "context.md"
+        write_files(folder, {"prompt.md": "prompt é\udcff", "feedback.md": "", "context.md": "context\r\n"})
     assert sorted(each.name for each in folder.iterdir()) == ["context.md", "feedback.md", "prompt.md"]
     assert (folder / "prompt.md").read_bytes() == "prompt é".encode() + b"\xff"
     assert (folder / "context.md").read_bytes() == b"context\r\n"
@@ -306,7 +303,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     folder.mkdir()
     victim.write_text("mine")
     (folder / "prompt.md").symlink_to(victim)
-    write_prompt(folder, "text")
+    write_files(folder, {"prompt.md": "text"})
     assert victim.read_text() == "mine"
     assert (folder / "prompt.md").read_text() == "text"
 
@@ -323,6 +320,6 @@ def test_a_planted_folder_is_said(tmp_path: Path, kind: str) -> None:
     else:
         (folder / "prompt.md").mkdir(parents=True)
     with pytest.raises(WorldError, match="move what stands in its place"):
-        write_prompt(folder, "text")
+        write_files(folder, {"prompt.md": "text"})
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert kind != "folder in the way" or list(folder.iterdir()) == [folder / "prompt.md"]

@@ -228,14 +228,13 @@ types:
   code:
     agent: claude
     check: make test
-    review: [review, --strict, 2]
-    review_passes: 2
+    review: {run: [review, --strict, 2], passes: 2}
     max_iterations: 7
     approve: true
     parallel: false
     worktree: false
     lane: [main, spare]
-    env: {set: {DEBUG: 1, NAME: x, GONE: null}, unset: [SECRET]}
+    env: {set: {DEBUG: 1, NAME: x, GONE: null}, unset: [SECRET, AWS_*], only: [CI]}
     wrap: [bwrap, --, "{command}"]
     escalate: {refused: {after: 3, agent: opus}}
     budget: {tokens: 9, usd: 1, secs: 60}
@@ -243,13 +242,15 @@ types:
     protect_added: keep
     trust_outline: true
     resources: {GPU: 1}
+agents: {opus: {extends: claude, model: opus}}
+executor: {kind: dask}
 """,
     )
     code, policy = settings.types["code"], settings.policy.types["code"]
     assert (code.agent, code.run, code.check, code.review) == ("claude", None, "make test", ("review", "--strict", "2"))
     assert (code.review_passes, code.approve, code.parallel, code.worktree) == (2, True, False, False)
-    assert code.env == ({"DEBUG": "1", "NAME": "x"}, ("SECRET",))
-    assert (code.wrap, dict(code.escalate)) == (("bwrap", "--", "{command}"), {"refused": (3, "opus")})
+    assert code.env == ({"DEBUG": "1", "NAME": "x"}, ("SECRET", "AWS_*"), ("CI",))
+    assert (code.wrap, policy.escalate) == (("bwrap", "--", "{command}"), {"refused": (3, "opus")})
     assert (code.protect, code.protect_added, dict(code.resources)) == (("tests/**",), "keep", {"GPU": 1})
     assert (policy.has_command, policy.judged, policy.reviewed, policy.approve) == (True, True, True, True)
     assert (policy.lanes, policy.max_iterations, policy.trust_outline) == (("main", "spare"), 7, True)

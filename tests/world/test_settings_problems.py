@@ -60,6 +60,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_lines(tmp_path: Path) -> 
         ("concurency: {}", "loopr.yml:1:1 concurency: is not a known key (did you mean concurrency?)"),
         ("max_loops: 3", "loopr.yml:1:1 max_loops: is not a known key (did you mean concurrency.max_loops?)"),
         ("types: {code: {chek: x}}", "types.code.chek: is not a known key (did you mean types.code.check?)"),
+        ("types: {code: {rnu: x}}", "types.code.rnu: is not a known key (did you mean types.code.run?)"),
         ("projects: {a: {weight: 0}}", "loopr.yml:1:16 projects.a.weight: must be a number above 0, not 0"),
         ("projects:\n  a:\n    weight: -2", "loopr.yml:3:5 projects.a.weight: must be a number above 0, not -2"),
         ("lanes: {'a b': {}}", "lanes.a b: is no name for a lane"),
@@ -79,8 +80,8 @@ def test_all_problems_come_at_once_in_the_order_of_the_lines(tmp_path: Path) -> 
         ("artifacts: {dir: .git/x}", 'artifacts.dir: must be a folder inside the workspace, not ".git/x"'),
         ("artifacts: {dir: ./.}", "artifacts.dir: must be a folder below the workspace"),
         ("artifacts: {dir: worktrees/specs}", "must not contain each other"),
-        ("notify: a://b", 'notify: must be a list of URLs, not "a://b" (write [a://b])'),
-        ("notify: [nobody]", 'loopr.yml:1:10 notify: must be a list of URLs, not "nobody"'),
+        ("notify: a://b", "notify: must be a list of URLs, not that text (put it in [brackets])"),
+        ("notify: [nobody]", "loopr.yml:1:10 notify: must be a list of URLs, not that text"),
         ("types: {code: {check: true}}", 'write "true" with quotes'),
         ("types: {code: {run: []}}", "the list has no program in it"),
         ("types: {code: {run: '  '}}", "types.code.run: must be a command"),
@@ -89,6 +90,8 @@ def test_all_problems_come_at_once_in_the_order_of_the_lines(tmp_path: Path) -> 
         ("types: {code: {run: x, agent: y}}", "types.code.run: cannot stand beside types.code.agent (loopr.yml:1:24)"),
         ("types: {code: {escalate: {refusal: {agent: x}}}}", "is no name for a class"),
         ("types: {code: {escalate: {refused: {after: 2}}}}", "types.code.escalate.refused: names no agent"),
+        ("types: {code: {resources: {GPU: 1}}}", "types.code.resources: has no meaning where attempts run on this"),
+        ("types: {code: {env: {only: ['A B']}}}", "types.code.env.only"),
         ("types: {code: {lane: []}}", "the list is empty"),
         ("queue: {soft_limit: 9, hard_limit: 8}", "queue.hard_limit: must be at least queue.soft_limit (9), not 8"),
         ("concurrency: {per_type: {cod: 1}}", "names no type (did you mean concurrency.per_type.code?)"),
@@ -184,7 +187,7 @@ def test_money_over_a_command_needs_a_price(tmp_path: Path, budget: str) -> None
 
 def test_money_of_one_type_asks_nothing_of_another(tmp_path: Path) -> None:
     """The budget of a type with an agent does not bind a type with a command."""
-    (tmp_path / "loopr.yml").write_text("types: {code: {agent: x, budget: {usd: 1}}, spec: {run: y}}\n")
+    (tmp_path / "loopr.yml").write_text("types: {code: {agent: claude, budget: {usd: 1}}, spec: {run: y}}\n")
     assert load(tmp_path, environ={}, home=None).policy.types["spec"].has_command
 
 

@@ -18,6 +18,7 @@ from loopr.wiring import Workspace
 from loopr.world.artifacts import scan
 from loopr.world.journal import Journal
 from loopr.world.lock import holder
+from loopr.world.notify import INSTALL, lacks
 from loopr.world.settings import Settings
 
 MOST_ODD = 20
@@ -43,7 +44,8 @@ def _engine(workspace: Workspace, _: Settings) -> Iterator[Finding]:
     else:
         name = "an engine" if found["kind"] == "engine" else "a command"
         since = f", since {instant(found['since'])}" if found["since"] else ""
-        yield Finding("engine", True, f"{name} holds the workspace: pid {found['pid']} on {found['host']}{since}")
+        who = f"pid {found['pid']} on {found['host']}{since}" if found["pid"] else "it has not said who it is"
+        yield Finding("engine", True, f"{name} holds the workspace: {who}")
 
 
 def _journal(workspace: Workspace, _: Settings) -> Iterator[Finding]:
@@ -147,8 +149,27 @@ def _known_loops(workspace: Workspace) -> set[str] | None:
         return None
 
 
+def _told(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Remark on hooks that fail, on addresses that nobody can be told at, and on plans that do not come home."""
+    from loopr.driving.beside import PLACES
+
+    missing = lacks(settings.notify)
+    if missing:
+        yield Finding("hooks", None, missing, INSTALL)
+    try:
+        with workspace.journal() as journal:
+            rows = dict(journal.rows("records"))
+    except NotFound:
+        rows = {}
+    for key in sorted(each for each in rows if each.startswith("problem/")):
+        place = key.removeprefix("problem/")
+        if place.startswith(PLACES):
+            yield Finding("hooks", None, f"{place}: {json.loads(rows[key])}")
+
+
 CHECKS = (
     ("settings", _settings),
+    ("hooks", _told),
     ("journal", _journal),
     ("replay", _replay),
     ("engine", _engine),

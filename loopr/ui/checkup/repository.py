@@ -8,21 +8,40 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from loopr.ui.checkup.rows import Finding
 from loopr.wiring import Workspace
 from loopr.world.git_facts import GitFacts, git_version, under_way
-from loopr.world.place import head_of, own_git_dir
+from loopr.world.place import Place, head_of, own_git_dir
 from loopr.world.settings import Settings
 
 Look = Callable[[Workspace, Settings], Iterable[Finding]]
 
 
-def _repository(workspace: Workspace, _: Settings) -> Iterator[Finding]:
-    """Check that there is a checkout, and that git works in it for whoever stands there."""
-    top = workspace.place.repository
+class _Seen(NamedTuple):
+    """The workspace with the settings that the checks compare with, which may be the built-in ones."""
+
+    place: Place
+    settings: Settings
+
+
+def _repository(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Check that there is a checkout, and that git works in it for whoever stands there; so too for each project."""
+    from loopr.grounds import repository_problems
+
+    yield from _own_repository(workspace.place.repository)
+    seen = _Seen(workspace.place, settings)
+    for problem in repository_problems(seen):
+        yield Finding("repository", False, f"{problem.where} {problem.message}", problem.hint)
+    for _, top in _others(seen):
+        yield from _own_repository(top)
+
+
+def _own_repository(top: Path | None) -> Iterator[Finding]:
+    """Check one repository."""
     if top is None:
-        text = "the workspace is in no repository: every loop runs in the workspace itself, and nothing lands"
+        text = "the workspace is in no repository: each loop works in a folder of its own, and nothing lands"
         yield Finding("repository", None, text, "`git init` before the first start gives each loop a worktree")
     elif not (top / ".git").exists():
         yield Finding("repository", False, f"{top} is a bare repository", "add a checkout with `git worktree add`")
@@ -34,6 +53,14 @@ def _repository(workspace: Workspace, _: Settings) -> Iterator[Finding]:
         yield Finding("repository", True, str(top))
 
 
+def _others(seen: _Seen) -> Iterator[tuple[str, Path]]:
+    """Give the repositories of projects beside the one around the workspace, as far as they can be worked in."""
+    from loopr.grounds import project_problems
+
+    sound = {seen.settings.projects[name].repo for name, wrong in project_problems(seen).items() if wrong is None}
+    yield from ((repo, (seen.place.root / repo).resolve()) for repo in sorted(sound))
+
+
 def _refused(top: Path, refusal: str) -> Finding:
     """Say why git does not work here; for another owner it has a remedy of its own."""
     if "dubious ownership" in refusal:
@@ -43,14 +70,18 @@ def _refused(top: Path, refusal: str) -> Finding:
     return Finding("repository", False, f"git refuses to work in {top}: {words}", "see what `git status` says there")
 
 
-def _asking(look: Callable[[Workspace, Settings, Path, GitFacts], Iterable[Finding]]) -> Look:
+def _asking(look: Callable[[Workspace, Settings, Path, GitFacts], Iterable[Finding]], *, everywhere: bool) -> Look:
     """Ask only where there is a checkout to ask about; that there is none has been found already."""
 
-    def asked(workspace: Workspace, settings: Settings) -> Iterable[Finding]:
+    def asked(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
         top = workspace.place.repository
-        if top is None or not (top / ".git").exists() or git_version() is None:
-            return ()
-        return look(workspace, settings, top, GitFacts(top, own_git_dir(top)))
+        if git_version() is None:
+            return
+        if top is not None and (top / ".git").exists():
+            yield from look(workspace, settings, top, GitFacts(top, own_git_dir(top)))
+        for repo, other in _others(_Seen(workspace.place, settings)) if everywhere else ():
+            for each in look(workspace, settings, other, GitFacts(other, own_git_dir(other))):
+                yield each._replace(text=f"{repo}: {each.text}")
 
     return asked
 
@@ -145,9 +176,9 @@ def _ignored(workspace: Workspace, settings: Settings, _: Path, git: GitFacts) -
 
 CHECKS: tuple[tuple[str, Look], ...] = (
     ("repository", _repository),
-    ("base", _asking(_base)),
-    ("branch names", _asking(_branch_names)),
-    ("checkout", _asking(_under_way)),
-    ("git config", _asking(_config)),
-    ("ignored", _asking(_ignored)),
+    ("base", _asking(_base, everywhere=True)),
+    ("branch names", _asking(_branch_names, everywhere=True)),
+    ("checkout", _asking(_under_way, everywhere=True)),
+    ("git config", _asking(_config, everywhere=True)),
+    ("ignored", _asking(_ignored, everywhere=False)),
 )

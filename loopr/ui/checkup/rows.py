@@ -1,14 +1,17 @@
-"""What one check found, and how a check that fails itself becomes a finding.
+"""What one check found, how it is told, and how a check that fails itself becomes a finding.
 
 Must never know a single check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from loopr.errors import LooprError, UserError, WorldError
+from loopr.ui import render
+
+_WORDS = {True: ("ok", "good"), False: ("wrong", "bad"), None: ("note", "warn")}
 
 
 class Finding(NamedTuple):
@@ -18,6 +21,16 @@ class Finding(NamedTuple):
     ok: bool | None
     text: str
     hint: str = ""
+
+
+def finding_lines(found: Iterable[Finding], paint: render.Paint, size: int) -> Iterator[str]:
+    """Set each finding on a line, its remedy below it; the names of checks take `size` columns."""
+    for each in found:
+        word, color = _WORDS[each.ok]
+        text = render.plain(each.text, keep_lines=True).replace("\n", "\n" + " " * (size + 9))
+        yield f"{paint(color, f'{word:5}')}  {each.check:{size}}  {text}"
+        if each.hint:
+            yield f"{'':5}  {'':{size}}  {paint('dim', '→ ' + render.plain(each.hint))}"
 
 
 def guarded(check: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:

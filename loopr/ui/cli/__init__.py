@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import click
 
 from loopr import __version__
-from loopr.errors import LooprError, UserError, WorldError
+from loopr.errors import UserError
+from loopr.ui.refusals import BUG, Refusal, refusal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -35,9 +36,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "why": ("see", "say why a loop does not run, its score and its story"),
     "next": ("see", "show the next round of launches before it is decided"),
     "logs": ("logs", "print the output of an attempt, also while it is written"),
+    "prompt": ("prompt", "print what a loop's command is asked"),
     "diff": ("diff", "show what a loop or a plan has changed"),
     "shell": ("shell", "open a shell, or run a command, in the worktree of a loop"),
-    "events": ("see", "print the journal"),
+    "events": ("events", "print the journal, also as it grows"),
     "usage": ("usage", "sum up tokens, money and time"),
     "wait": ("wait", "wait until loops and convoys are done, or can get no further"),
     "pause": ("steer", "start nothing more of a loop, a project or the workspace"),
@@ -49,18 +51,20 @@ VERBS: dict[str, tuple[str, str]] = {
     "approve": ("steer", "let loops land that wait for a person"),
     "reject": ("steer", "end loops that wait for a person"),
     "iterate": ("steer", "send loops that wait for a person round once more"),
+    "lease": ("lease", "let a person, a script or another scheduler do loops"),
     "convoy": ("convoy", "group loops and plans, to wait for all of them together"),
     "simulate": ("simulate", "play a plan in virtual time"),
     "land": ("land", "bring a finished plan home to its branch"),
     "gc": ("gc", "clear away what is needed no more, and say why the rest is kept"),
     "config": ("config", "show, check and explain the settings"),
+    "agent": ("agent", "list and show the agent presets"),
     "set": ("config", "change a setting in loopr.yml, keeping its comments"),
     "doctor": ("doctor", "check the workspace, its journal and the machine"),
+    "mcp": ("mcp", "serve an agent by the Model Context Protocol"),
     "demo": ("demo", "show the main job in a folder of its own"),
     "completion": ("setup", "print a completion script for a shell"),
 }
 INTERRUPTED = 130
-BUG = 70
 
 
 class Verbs(click.Group):
@@ -125,28 +129,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(shown.format_message())
         return 0
     except click.ClickException as error:
-        return _say(given, "usage", [error.format_message()], _usage_hint(error), 2)
-    except UserError as error:
-        return _say(given, error.code, *_problems(given, error), error.exit_code)
-    except WorldError as error:
-        return _say(given, error.code, [error.message], error.hint, error.exit_code)
+        return _say(given, Refusal(UserError.code, (error.format_message(),), _usage_hint(error), UserError.exit_code))
     except BrokenPipeError:
         _close_stdout()
         return 0
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _say(given, WorldError.code, [f"{where}{error.strerror or error}"], "", WorldError.exit_code)
     except Exception as error:
-        return _say_bug(given, error)
+        return _refuse(given, error)
 
 
-def _say_bug(given: Sequence[str], error: Exception) -> int:
-    """Tell of a bug of ours with all that helps to find it."""
-    import traceback
+def _refuse(given: Sequence[str], error: Exception) -> int:
+    """Tell what is wrong; of a bug of ours, with all that helps to find it."""
+    found = refusal(error)
+    if found.exit_code == BUG:
+        import traceback
 
-    traceback.print_exc()
-    code = error.code if isinstance(error, LooprError) else LooprError.code
-    return _say(given, code, [f"{type(error).__name__}: {error}"], "this is a bug of loopr's: please report it", BUG)
+        traceback.print_exc()
+    if isinstance(error, UserError) and len(error.problems) == 1 and error.problems[0].where and "--json" not in given:
+        found = found._replace(lines=(str(error.problems[0]),), hint="")  # as an editor finds it: one line with a place
+    return _say(given, found)
 
 
 def _usage_hint(error: click.ClickException) -> str:
@@ -155,32 +155,21 @@ def _usage_hint(error: click.ClickException) -> str:
     return f"`{ctx.command_path} --help` explains it" if ctx is not None else ""
 
 
-def _problems(given: Sequence[str], error: UserError) -> tuple[list[str], str]:
-    """Return what is wrong, a line for each problem, and apart from it what to do if there is only one."""
-    first, *more = error.problems
-    if more:
-        return [str(each) for each in error.problems], ""
-    if first.where and "--json" not in given:
-        return [str(first)], ""
-    return [f"{first.where} {first.message}".strip()], "" if first.hint in first.message else first.hint
-
-
-def _say(given: Sequence[str], code: str, lines: Sequence[str], hint: str, exit_code: int) -> int:
+def _say(given: Sequence[str], found: Refusal) -> int:
     """Tell what is wrong: as the one JSON document on stdout if that was asked for, else as words on stderr."""
     if "--json" in given:
-        error = {"code": code, "message": "\n".join(lines), "hint": hint or None}
         try:
-            sys.stdout.write(json.dumps({"schema": 1, "error": error}) + "\n")
+            sys.stdout.write(json.dumps(found.document()) + "\n")
             sys.stdout.flush()
-            return exit_code
+            return found.exit_code
         except OSError:
             _close_stdout()
     from loopr.ui.render import plain
 
-    sys.stderr.write("loopr: " + "".join(f"{plain(line)}\n" for line in lines))
-    if hint:
-        sys.stderr.write(f"  hint: {plain(hint)}\n")
-    return exit_code
+    sys.stderr.write("loopr: " + "".join(f"{plain(line)}\n" for line in found.lines))
+    if found.hint:
+        sys.stderr.write(f"  hint: {plain(found.hint)}\n")
+    return found.exit_code
 
 
 def _close_stdout() -> None:

@@ -6,22 +6,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
-from loopr.errors import Problem, SettingsError, UserError
+from loopr.errors import Problem, SettingsError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.setting import change
 from loopr.wiring import Workspace, wall_clock
-from loopr.world.place import SETTINGS_FILE
-from loopr.world.settings import Settings, explain, json_schema, set_key, show
+from loopr.world.settings import Settings, explain, json_schema, show
 
 WRONG = 78
-_LATER_LAYERS = ("loopr.local.yml:", "LOOPR_", "--set")
 
 
 @click.group("config")
@@ -47,23 +44,40 @@ def show_verb(frame: Frame, key: str | None) -> None:
 def check_verb(frame: Frame) -> int:
     """Say whether the settings are sound, or everything that is wrong with them."""
     problems = _problems(frame.workspace)
+    remarks = _remarks(frame.workspace) if not problems else ()
     if frame.as_json:
-        rows = [{"where": each.where, "message": each.message, "hint": each.hint or None} for each in problems]
-        frame.document(_document({"ok": not problems, "problems": rows}))
+        rows, more = ([_row(each) for each in found] for found in (problems, remarks))
+        frame.document(_document({"ok": not problems, "problems": rows, "remarks": more}))
     elif problems:
         frame.lines(render.plain(str(each)) for each in problems)
     else:
         frame.lines(["the settings are sound"])
+        for each in remarks:
+            frame.note(render.plain(str(each)))
     return WRONG if problems else 0
+
+
+def _row(problem: Problem) -> dict[str, Any]:
+    """Return a problem as data."""
+    return {"where": problem.where, "message": problem.message, "hint": problem.hint or None}
+
+
+def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
+    """Return what sound settings ask for and this machine does not have."""
+    from loopr.world.notify import INSTALL, lacks
+
+    missing = lacks(workspace.settings.notify)
+    return (Problem(missing, "notify", INSTALL),) if missing else ()
 
 
 def _problems(workspace: Workspace) -> tuple[Problem, ...]:
     """Read the settings, and return what is wrong with them."""
+    from loopr.grounds import repository_problems
+
     try:
-        workspace.settings  # noqa: B018 - they are read when they are asked for
+        return tuple(repository_problems(workspace))  # the settings are read when they are asked for
     except SettingsError as error:
         return error.problems
-    return ()
 
 
 @config_verb.command("explain")
@@ -112,27 +126,14 @@ def schema_verb(frame: Frame) -> None:
 @framed
 def set_verb(frame: Frame, key: str, value: str, dry_run: bool) -> None:
     """Change a setting in loopr.yml, keeping its comments; refuse what would be wrong."""
-    path, home = frame.workspace.place.root / SETTINGS_FILE, os.environ.get("HOME")
-    known = Path(home) if home else None
-    old, new = set_key(path, key, value, environ=os.environ, home=known, dry_run=dry_run)
-    winner = _winner(frame, key)
+    found = change(frame.workspace, key, value, dry_run=dry_run)
     if frame.as_json:
-        body = {"key": key, "old": old, "new": new, "file": path.name, "dry_run": dry_run, "overruled_by": winner}
-        frame.document(_document(body))
+        frame.document(found.document())
         return
-    words = f"{key}: {_yaml(old)} → {_yaml(new)} ({path.name}{', not written' if dry_run else ''})"
+    words = f"{key}: {_yaml(found.old)} → {_yaml(found.new)} ({found.file}{', not written' if dry_run else ''})"
     frame.lines([render.plain(words)])
-    if winner:
-        frame.note(f"  but {winner} says otherwise, and wins: `loopr config explain {key}`")
-
-
-def _winner(frame: Frame, key: str) -> str | None:
-    """Return the later layer that overrules the file, if there is one."""
-    try:
-        origin = frame.workspace.settings.origin(key)
-    except UserError:  # the file was wrong before a dry run, or does not have the key yet
-        return None
-    return origin if origin.startswith(_LATER_LAYERS) else None
+    if found.overruled_by:
+        frame.note(f"  but {found.overruled_by} says otherwise, and wins: `loopr config explain {key}`")
 
 
 def _yaml(value: Any) -> str:

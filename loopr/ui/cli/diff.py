@@ -39,11 +39,11 @@ class Range(NamedTuple):
 @framed
 def diff_verb(frame: Frame, loop: str, stat: bool) -> None:
     """Show a loop's change: on its branch, or as it has landed; of a plan, all that has landed on its branch."""
-    from loopr.grounds import ground_of
+    from loopr.grounds import ground_of, repo_of_plan
 
     scene = frame.workspace.look().scene
     found = scene.loops[find_id(scene.loops, loop)]
-    ground = ground_of(frame.workspace)
+    ground = ground_of(frame.workspace, repo_of_plan(frame.workspace, scene, found.plan))
     change = _of_plan(ground, scene, found) if found.parent is None else _of_loop(ground, found)
     if frame.as_json:
         frame.document(views.document(wiring.wall_clock(), _document(ground, found, change, stat)))
@@ -105,13 +105,12 @@ def _landed(ground: Ground, loop: Loop) -> Range:
     from loopr.world.repo.refs import commit_of
 
     door, commit = ground.door, loop.landed
-    before = commit_of(door, f"{commit}^1")
-    if not before:
+    if not commit_of(door, commit):
         raise NotFound(f"the commit {commit} of {loop.id} is gone", hint="its plan's branch was taken away")
     said = door.run("log", "-1", "--format=%(trailers:key=Loopr-Loop,valueonly)", "--end-of-options", commit).line
-    if said and loop.id not in said.split():
+    if loop.id not in said.split():
         return Range(commit, commit, f"{loop.id} had nothing to land")
-    return Range(before, commit)
+    return Range(commit_of(door, f"{commit}^1"), commit)
 
 
 def _document(ground: Ground, loop: Loop, change: Range, stat: bool) -> views.Row:

@@ -5,17 +5,15 @@ Must never know a check: those are in `loopr.ui.checkup`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import click
 
 from loopr.ui import render, views
-from loopr.ui.checkup import Finding, checkup
+from loopr.ui.checkup import checkup
+from loopr.ui.checkup.rows import finding_lines
 from loopr.ui.cli.frame import Frame, framed
 from loopr.wiring import wall_clock
 
 WRONG = 78
-_WORDS = {True: ("ok", "good"), False: ("wrong", "bad"), None: ("note", "warn")}
 
 
 @click.command("doctor")
@@ -28,19 +26,8 @@ def doctor_verb(frame: Frame) -> int:
         rows = [each._asdict() | {"hint": each.hint or None} for each in found]
         frame.document(views.document(wall_clock(), {"ok": not failed, "checks": rows}))
     else:
-        frame.lines(_lines(found, render.Paint(frame.color)))
+        size = max(len(each.check) for each in found)
+        frame.lines(finding_lines(found, render.Paint(frame.color), size))
         count = f"{failed} thing{'s are' if failed != 1 else ' is'} wrong"
         frame.lines([count if failed else "nothing is wrong"])
     return WRONG if failed else 0
-
-
-def _lines(found: Iterable[Finding], paint: render.Paint) -> Iterator[str]:
-    """Set each finding on a line, its remedy below it."""
-    rows = list(found)
-    size = max(len(each.check) for each in rows)
-    for each in rows:
-        word, color = _WORDS[each.ok]
-        text = render.plain(each.text, keep_lines=True).replace("\n", "\n" + " " * (size + 9))
-        yield f"{paint(color, f'{word:5}')}  {each.check:{size}}  {text}"
-        if each.hint:
-            yield f"{'':5}  {'':{size}}  {paint('dim', '→ ' + render.plain(each.hint))}"

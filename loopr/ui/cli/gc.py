@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,8 +19,9 @@ from loopr import wiring
 from loopr.core import wishes
 from loopr.core.model import FINISHED, Loop, Status
 from loopr.core.naming import generation_name
+from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
-from loopr.errors import UserError
+from loopr.errors import SettingsError, UserError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.land import HOME_LOCK, turn_or_beside
@@ -33,19 +34,22 @@ if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
     from loopr.world.repo.words import Leftover
 
+    Found = Mapping[str, tuple[Ground, list[Leftover]]]
+
 IN_USE = "in use"
 HOOKS = "hooks"  # their runs lie beside those of loops
 DAY_MS = 86_400_000
 
 
 class Item(NamedTuple):
-    """Something that lies there: whether it may go, and why or why not."""
+    """Something that lies there, in a repository or not: whether it may go, and why or why not."""
 
     kind: str
     name: str
     place: str
     may_go: bool
     why: str
+    repo: str | None = None
 
 
 @click.command("gc")
@@ -56,16 +60,15 @@ class Item(NamedTuple):
 def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
     """Remove worktrees, branches, refs and run folders that are needed no more; what is not safe elsewhere is kept."""
     workspace = frame.workspace
-    ground = _ground(workspace)
     scene = workspace.look().scene
     if forget is not None:
-        _forget(frame, ground, scene, scene.loops[find_id(scene.loops, forget)], dry_run=dry_run, yes=yes)
+        _forget(frame, scene, scene.loops[find_id(scene.loops, forget)], dry_run=dry_run, yes=yes)
         return
     names = _in_use(scene)
     runs = [*_old_runs(Runs(workspace.place.state), names, workspace.settings.logs.keep_days)]
-    found = _leftovers(workspace, ground, scene, names) if ground is not None else []
-    items = [*(Item(*each) for each in found), *runs]
-    gone = [each for each in items if each.may_go] if dry_run else [*_clear(workspace, ground, found, names), *runs]
+    found = _leftovers(_grounds(frame, scene), scene, names)
+    items = [*(Item(*each, each_repo) for each_repo, (_, rows) in found.items() for each in rows), *runs]
+    gone = [each for each in items if each.may_go] if dry_run else [*_clear(workspace, found, names), *runs]
     if not dry_run:
         for each in runs:
             _remove_run(Path(each.place))
@@ -83,23 +86,36 @@ def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
         frame.note("there is nothing to clear away")
 
 
-def _ground(workspace: Workspace) -> Ground | None:
-    """Open the repository, if there is one."""
-    if workspace.place.repository is None:
-        return None
-    from loopr.grounds import ground_of
+def _grounds(frame: Frame, scene: Scene) -> dict[str, Ground]:
+    """Open every repository that there is: those of projects, and those that plans began in."""
+    from loopr.grounds import ground_of, repos, top_of
 
-    return ground_of(workspace)
+    workspace = frame.workspace
+    found: dict[str, Ground] = {}
+    for repo in dict.fromkeys([*repos(workspace), *(bound.repo for bound in scene.shared.plans.values())]):
+        if top_of(workspace, repo) is None:
+            continue
+        try:
+            ground = ground_of(workspace, repo)
+            if all(each.common != ground.common for each in found.values()):
+                found[repo] = ground
+        except SettingsError as error:
+            if repo == OWN_REPO:
+                raise
+            frame.note(f"not looked at: {render.plain(error.message)}")
+    return found
 
 
 def _row(item: Item) -> views.Row:
     """Return one thing as data."""
-    return {"kind": item.kind, "name": item.name, "place": item.place, "why": item.why}
+    return {"kind": item.kind, "name": item.name, "place": item.place, "why": item.why, "repo": item.repo}
 
 
-def _lines(word: str, items: Iterable[Item], width: int) -> list[str]:
-    """Set things below each other, each with its whole reason."""
-    named = [(Path(each.place).name if each.kind == "worktree" else each.name, each) for each in items]
+def _lines(word: str, items: list[Item], width: int) -> list[str]:
+    """Set things below each other, each with its whole reason, and with its repository where that is not our own."""
+    names = (Path(each.place).name if each.kind == "worktree" else each.name for each in items)
+    homes = ("" if each.repo in (None, OWN_REPO) else f"{each.repo}: " for each in items)
+    named = [(home + name, each) for home, name, each in zip(homes, names, items, strict=True)]
     size = min(max((len(name) for name, _ in named), default=0), width // 2)
     heads = ((f"{word}  {each.kind:8}  {render.plain(name):{size}}  ", each.why) for name, each in named)
     return [line for head, why in heads for line in render.wrap(head, render.plain(why), width)]
@@ -136,11 +152,25 @@ def _in_use(scene: Scene) -> set[str]:
 _ENDED = frozenset({Status.CANCELLED, Status.INVALIDATED})
 
 
-def _leftovers(workspace: Workspace, ground: Ground, scene: Scene, names: Set[str]) -> list[Leftover]:
-    """List what is there, with its reason."""
+def _leftovers(grounds: Mapping[str, Ground], scene: Scene, names: Set[str]) -> Found:
+    """List what is there of each repository, with its reason; a folder that several see is told of once."""
+    from loopr.world.repo.slots import load
+
+    lived_in, found = living(), dict[str, "tuple[Ground, list[Leftover]]"]()
+    known = {str(slot.place(ground)) for ground in grounds.values() for slot in load(ground).values()}
+    for repo, ground in grounds.items():
+        rows = _leftovers_of(ground, scene, names, lived_in)
+        rows = [each for each in rows if each.kind != "folder" or each.place not in known]
+        known |= {each.place for each in rows}
+        found[repo] = ground, rows
+    return found
+
+
+def _leftovers_of(ground: Ground, scene: Scene, names: Set[str], lived_in: Callable[[Path], str]) -> list[Leftover]:
+    """List what is there of one repository."""
     from loopr.world.repo.leftovers import leftovers
 
-    found = leftovers(ground, {*names, *_homes(ground, scene)}, living())
+    found = leftovers(ground, {*names, *_homes(ground, scene)}, lived_in)
     done = {loop.id for loop in scene.loops.values() if loop.parent is None and scene.tree.done(loop.id)}
     why = "the plan is done, and may go on: `loopr gc --forget {}` lets its branch go"
     return [
@@ -171,16 +201,17 @@ def living() -> Callable[[Path], str]:
     return lived_in
 
 
-def _clear(workspace: Workspace, ground: Ground | None, found: list[Leftover], names: Set[str]) -> list[Item]:
+def _clear(workspace: Workspace, found: Found, names: Set[str]) -> list[Item]:
     """Remove what may still go."""
-    if ground is None:
-        return []
     from loopr.world.repo.leftovers import clear_away
 
-    with turn_or_beside(workspace):
-        scene = workspace.look().scene
-        used = {*names, *_in_use(scene), *_homes(ground, scene)}
-        return [Item(*each) for each in clear_away(ground, found, used, living())]
+    gone: list[Item] = []
+    for repo, (ground, rows) in found.items():
+        with turn_or_beside(workspace):
+            scene = workspace.look().scene
+            used = {*names, *_in_use(scene), *_homes(ground, scene)}
+            gone += (Item(*each, repo) for each in clear_away(ground, rows, used, living()))
+    return gone
 
 
 # --- run folders ----------------------------------------------------------------------------------------------------
@@ -222,9 +253,12 @@ def _remove_run(folder: Path) -> None:
 # --- forgetting -----------------------------------------------------------------------------------------------------
 
 
-def _forget(frame: Frame, ground: Ground | None, scene: Scene, loop: Loop, *, dry_run: bool, yes: bool) -> None:
+def _forget(frame: Frame, scene: Scene, loop: Loop, *, dry_run: bool, yes: bool) -> None:
     """Let go what is kept of a loop that is over, because a person asks for it."""
+    from loopr.grounds import base_of, ground_of_plan
+
     loops = _meant(scene, loop)
+    ground = ground_of_plan(frame.workspace, scene, loop.plan)
     items = _kept_of(frame.workspace, ground, scene, loops)
     if not dry_run:
         _ask(loop, items, yes)
@@ -233,6 +267,9 @@ def _forget(frame: Frame, ground: Ground | None, scene: Scene, loop: Loop, *, dr
                 with frame.workspace.visit() as engine:
                     engine.mind.decide(lambda forest, now: wishes.forget(forest, loop.id))
             items = _let_go(ground, scene, loops, items)
+            if ground is not None and (base := base_of(ground, scene, loop.id)):
+                with frame.workspace.visit() as engine:
+                    engine.mind.decide(lambda forest, now: wishes.begin_at(forest, loop.id, base))
     ids = [each.id for each in loops]
     if frame.as_json:
         body = {"dry_run": dry_run, "removed": [_row(each) for each in items], "kept": [], "forgotten": ids}

@@ -56,7 +56,7 @@ class Told(NamedTuple):
 @framed
 def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: bool, allow_nested: bool) -> int:
     """Bring a plan that is done home to the branch it began at, and the checkout that has that branch along."""
-    from loopr.grounds import ground_of
+    from loopr.grounds import ground_of, repo_of_plan
     from loopr.ui.driving import refuse_nested
 
     if not dry_run:
@@ -67,9 +67,11 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: 
         raise UserError(f"{found.id} is a {found.type}, and plans come home", hint=f"loopr land {found.plan}")
     bound = scene.shared.plans.get(found.id)
     onto = onto or (bound.base_branch if bound is not None else "")
-    ground = ground_of(frame.workspace)
+    ground = ground_of(frame.workspace, repo_of_plan(frame.workspace, scene, found.id))
     with _alone(ground):
         told = _bring(frame, ground, scene, found, onto, dry_run=dry_run, yes=yes)
+    if not told.problems and not dry_run:
+        _take_back(frame.workspace, scene, found.id)
     _report(frame, found, told, dry_run)
     return REFUSED if told.problems else 0
 
@@ -116,6 +118,17 @@ def _moved(workspace: Workspace, ground: Ground, plan: Loop, built: HomeCandidat
     if isinstance(done, Refusal):
         return Told(built.branch, built, problems=done.problems)
     return Told(built.branch, built, done)
+
+
+def _take_back(workspace: Workspace, scene: Scene, plan: str) -> None:
+    """Take back that a plan could not come home by itself, where an engine has said so."""
+    from loopr.core.observations import Noticed
+    from loopr.driving.occasions import LANDING_PLACE
+
+    place = f"{LANDING_PLACE}{plan}"
+    if place in scene.shared.problems:
+        with workspace.visit() as engine:
+            engine.learn([Noticed(place, "")])
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.driving import Limit, detach, drive, refuse_nested
 from loopr.ui.progress import on_stderr
 from loopr.ui.times import read_duration
-from loopr.wiring import Workspace
+from loopr.wiring import Workspace, wall_clock
 
 ENDS_SECS = 30.0
 
@@ -29,6 +29,8 @@ def run_verb(frame: Frame, once: bool, span: str | None, background: bool, allow
     if background:
         pid = detach(frame.workspace, _again(frame, once, span))
         frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
+        if frame.as_json:
+            frame.document(views.document(wall_clock(), {"pid": pid}))
         return 0
     secs = read_duration(span) / 1000 if span is not None else None
     limit = Limit(once=once, secs=secs) if once or secs is not None else None
@@ -54,16 +56,27 @@ def stop_verb(frame: Frame, at_once: bool) -> int:
     holder = workspace.engine()
     if holder is None or holder["kind"] != "engine":
         frame.note("no engine runs here")
+        _report(frame, None, 0, ended=True)
         return 0
     running = stop_engine(workspace, at_once=at_once)
     if at_once:
         _wait_for_end(workspace, holder["pid"])
         frame.note("the engine has ended")
     elif running:
-        frame.note(f"the engine ends after {running} live attempts; `loopr stop --now` ends them at once")
+        attempts = f"{running} live attempt{'s' * (running != 1)}"
+        frame.note(
+            f"the engine ends after {attempts}; `loopr stop --now` ends {'it' if running == 1 else 'them'} at once"
+        )
     else:
         frame.note("the engine ends")
+    _report(frame, holder["pid"], 0 if at_once else running, ended=at_once)
     return 0
+
+
+def _report(frame: Frame, pid: int | None, live: int, *, ended: bool) -> None:
+    """Tell a program which engine was asked to stop, how many attempts it waits for, and whether it has ended."""
+    if frame.as_json:
+        frame.document(views.document(wall_clock(), {"pid": pid, "live": live, "ended": ended}))
 
 
 def stop_engine(workspace: Workspace, *, at_once: bool) -> int:

@@ -1,12 +1,10 @@
-"""The verbs that show: tree, ls, status, show, why, next, events.
+"""The verbs that show: tree, ls, status, show, why, next.
 
 Each looks once and prints; none changes a byte on disk.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from itertools import chain, repeat
 
 import click
@@ -14,13 +12,17 @@ import click
 from loopr.core.gates import first_closed
 from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop, Status
+from loopr.core.policy import OWN_REPO
+from loopr.core.scene import Scene
 from loopr.errors import NotFound, UserError
-from loopr.ui import render, story, views
-from loopr.ui.cli.frame import Frame, framed, reading
+from loopr.ui import documents, render, views
+from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
+from loopr.ui.saying import last_words, of_agents
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.wiring import Scenery
+from loopr.world.runs import Runs
 
 ROOM = 60
 NOTHING_YET = "nothing is planned here yet: `loopr start --no-run plan.md`"
@@ -36,17 +38,18 @@ def tree_verb(frame: Frame, loop: str | None, everything: bool, depth: int | Non
     """Draw the hierarchy, with what each loop waits for."""
     seen = frame.workspace.look(frame.at)
     scene, now = seen.scene, seen.now
-    top = find_id(scene.loops, loop) if loop else None
     if frame.as_json:
-        frame.document(views.tree(scene, now, str(frame.workspace.place.root), scene.tree.walk(top)))
+        frame.document(documents.tree(frame.workspace, seen, loop))
         return
+    top = find_id(scene.loops, loop) if loop else None
     tops = [top] if top else scene.tree.children(None)
     if not tops:
         frame.note(NOTHING_YET)
         return
     room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
     paint = render.Paint(frame.color)
-    frame.lines(render.tree_lines(scene, fold(scene, tops, room, depth), now, frame.width, paint))
+    lines, said = fold(scene, tops, room, depth), of_agents(last_words(Runs(frame.workspace.place.state)))
+    frame.lines(render.tree_lines(scene, lines, now, frame.width, paint, said=said))
     frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen))
     frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
 
@@ -58,7 +61,7 @@ def _remarks(seen: Scenery) -> list[str]:
     problems = len(scene.shared.problems)
     if problems:
         lines.append(f"{problems} problem{'s' * (problems != 1)}: `loopr status` tells")
-    return [*lines, *views.warnings(scene, sum(queue_depth(scene, now).values()))]
+    return [*lines, *views.warnings(scene, queue_depth(scene, now))]
 
 
 @click.command("ls")
@@ -82,21 +85,9 @@ def ls_verb(
     """List loops, one a line: id, type, status, and what it waits for."""
     seen = frame.workspace.look(frame.at)
     scene, now = seen.scene, seen.now
-    _check_known("type", types, scene.policy.types)
-    _check_known("project", projects, {*scene.policy.projects, *(each.project for each in scene.loops.values())})
-    every: Iterable[Loop] = scene.tree.walk(find_id(scene.loops, loop) if loop else None)
-    if "invalidated" in wanted:
-        every = [*every, *(scene.loops[each] for each in sorted(scene.tree.by_status[Status.INVALIDATED]))]
-    chosen = [
-        each
-        for each in every
-        if (not wanted or each.status.value in wanted)
-        and (not types or each.type in types)
-        and (not projects or each.project in projects)
-        and (not ready or (each.status is Status.PENDING and first_closed(scene, each, now) is None))
-    ]
+    chosen = documents.chosen_loops(seen, documents.Filter(loop, wanted, types, projects, ready))
     if frame.as_json:
-        frame.document(views.tree(scene, now, str(frame.workspace.place.root), chosen))
+        frame.document(documents.listed(frame.workspace, seen, chosen))
         return
     rows = []
     for each in chosen:
@@ -105,13 +96,6 @@ def ls_verb(
     frame.lines(render.table(rows, frame.width))
     if not rows:
         frame.note("no loop is like that" if scene.loops else NOTHING_YET)
-
-
-def _check_known(what: str, given: tuple[str, ...], known: Iterable[str]) -> None:
-    """Refuse a word that can match no loop."""
-    for each in given:
-        if each not in set(known):
-            raise UserError(f"there is no {what} {each!r}", hint=f"known: {', '.join(sorted(known))}")
 
 
 @click.command("status")
@@ -123,8 +107,7 @@ def status_verb(frame: Frame, metrics: bool) -> None:
     if metrics:
         _print_metrics(frame, seen)
         return
-    workspace = frame.workspace
-    body = views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
+    body = documents.status(frame.workspace, seen)
     if frame.as_json:
         frame.document(body)
         return
@@ -148,7 +131,8 @@ def _print_metrics(frame: Frame, seen: Scenery) -> None:
 def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     """Set the status in a few lines a person reads from the top."""
     engine, capacity, queue = body["engine"], body["capacity"], body["queue"]
-    running = f"running, pid {engine['pid']} on {engine['host']}" if engine["running"] else "not running"
+    who = f"pid {engine['pid']} on {engine['host']}" if engine["pid"] else "but has not said who it is"
+    running = f"running, {who}" if engine["running"] else "not running"
     ceiling = f" of {capacity['max_loops']} taken" if capacity["free"] is not None else " taken, no ceiling"
     by_type = ", ".join(f"{n} {name}" for name, n in queue["by_type"].items())
     pairs = [
@@ -165,8 +149,8 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     if body["problems"]:
         lines += ["", "problems:"]
         for each in body["problems"]:
-            text = render.plain(each["text"], keep_lines=True).split("\n")
-            lines += [f"  {render.plain(each['place'])}: {text[0]}", *(f"    {line}" for line in text[1:])]
+            first, *more = render.plain(render.at_place(each["place"], each["text"]), keep_lines=True).split("\n")
+            lines += [f"  {first}", *(f"    {line}" for line in more)]
     return lines + [f"warning: {render.plain(each)}" for each in body["warnings"]]
 
 
@@ -192,33 +176,47 @@ def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], in
 def show_verb(frame: Frame, loop: str) -> None:
     """Tell all about one loop: where it stands, its attempts and its children."""
     seen = frame.workspace.look(frame.at)
-    scene, now = seen.scene, seen.now
-    found = scene.loops[find_id(scene.loops, loop)]
-    body = views.show(scene, found, now, _attempts(frame, found.id))
+    body = documents.show(frame.workspace, seen, loop)
     if frame.as_json:
         frame.document(body)
         return
     row = body["loop"]
+    found = seen.scene.loops[row["id"]]
     waits = next((gate["reason"] for gate in row["gates"]), "") if found.status is not Status.COMPLETE else ""
     pairs = [
         ("id", row["id"]),
         ("title", row["title"]),
-        ("type", f"{row['type']}, project {row['project']}"),
+        ("type", f"{row['type']}, project {row['project']}{_home_of(seen.scene, found)}"),
         ("status", row["status"] + (" and done" if row["done"] else "")),
         ("why", waits),
         ("needs", ", ".join(row["needs"])),
+        ("agent", _agent(seen.scene, found)),
         ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
         ("used", _used(row["usage"])),
-        ("subtree", render.roll_up(scene, found) if row["below"]["total"] else ""),
+        ("subtree", render.roll_up(seen.scene, found) if row["below"]["total"] else ""),
         ("input", row["input"] or ""),
         ("output", row["output"]),
         ("reason", row["reason"] or ""),
-        ("created", say_clock(found.created, now)),
+        ("created", say_clock(found.created, seen.now)),
     ]
     frame.lines([*render.block(pairs), *_attempt_lines(body["attempts"], frame.width)])
     rows = [(each["id"], each["type"], each["status"], each["title"]) for each in body["children"]]
     if rows:
         frame.lines(["", *render.table(rows, frame.width)])
+
+
+def _home_of(scene: Scene, loop: Loop) -> str:
+    """Say which repository a loop works in, if that is not the one around the workspace."""
+    bound = scene.shared.plans.get(loop.plan)
+    repo = bound.repo if bound is not None else OWN_REPO
+    return "" if repo == OWN_REPO else f", in {render.plain(repo)}" if repo else ", in no repository"
+
+
+def _agent(scene: Scene, loop: Loop) -> str:
+    """Name the agent that works for a loop now, and why it is not the first one; nothing where a command does."""
+    taken = scene.taken_over(loop)
+    name = scene.agent_of(loop)
+    return f"{name}, which took over after {taken[1].after} times {taken[0]}" if taken is not None else name
 
 
 def _attempt_lines(attempts: list[views.Row], width: int) -> list[str]:
@@ -238,37 +236,26 @@ def _used(usage: views.Row) -> str:
     return ", ".join(words)
 
 
-def _attempts(frame: Frame, loop_id: str) -> list[views.Row]:
-    """Read the attempts of a loop from its story."""
-    try:
-        with frame.workspace.journal() as journal:
-            return story.attempts(journal.story(loop_id))
-    except NotFound:
-        return []
-
-
 @click.command("why")
 @click.argument("loop")
 @reading
 def why_verb(frame: Frame, loop: str) -> None:
     """Say why a loop does not run: every closed gate, its score with its parts, its story."""
     seen = frame.workspace.look(frame.at)
-    scene, now = seen.scene, seen.now
-    found = scene.loops[find_id(scene.loops, loop)]
-    with frame.workspace.journal() as journal:
-        told = story.story(journal.story(found.id))
-    body = views.why(scene, found, now, told)
+    body = documents.why(frame.workspace, seen, loop)
     if frame.as_json:
         frame.document(body)
         return
-    frame.lines(_why_lines(frame, seen, found, body))
+    frame.lines(_why_lines(frame, seen.scene, body))
 
 
-def _why_lines(frame: Frame, seen: Scenery, loop: Loop, body: views.Row) -> list[str]:
+def _why_lines(frame: Frame, scene: Scene, body: views.Row) -> list[str]:
     """Set the reasons, the score and the story below each other."""
-    score = body["score"]
+    score, loop = body["score"], scene.loops[body["id"]]
     state = "no gate is closed: it is next in its turn" if body["runnable"] else f"{loop.status}"
     lines = [f"{loop.id} ({loop.type}): {state}"]
+    if scene.taken_over(loop) is not None:
+        lines.append(f"  {'agent':9} {_agent(scene, loop)}")
     for gate in body["gates"]:
         until = f" (until {gate['until']})" if gate["until"] else ""
         lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)
@@ -283,10 +270,7 @@ def _why_lines(frame: Frame, seen: Scenery, loop: Loop, body: views.Row) -> list
 @reading
 def next_verb(frame: Frame) -> None:
     """Show the next round of launches before it is decided."""
-    from loopr.ui.preview import next_round
-
-    forest, _, now = frame.workspace.ponder(frame.at)
-    body = next_round(forest, now)
+    body = documents.coming(frame.workspace, frame.at)
     if frame.as_json:
         frame.document(body)
         return
@@ -307,37 +291,3 @@ def next_verb(frame: Frame) -> None:
                 )
             ]
         )
-
-
-@click.command("events")
-@click.argument("loop", required=False)
-@click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="only those after this one")
-@click.option("--type", "kinds", multiple=True, metavar="EVENT", help="only these")
-@click.option("-n", "limit", type=click.IntRange(1), help="only the last so many")
-@framed
-def events_verb(frame: Frame, loop: str | None, after: int, kinds: tuple[str, ...], limit: int | None) -> None:
-    """Print the journal, one event a line."""
-    from loopr.core.codec import EVENTS
-
-    unknown = [kind for kind in kinds if kind not in EVENTS]
-    if unknown:
-        raise UserError(f"there is no event {unknown[0]!r}", hint="docs/reference/events.md lists them")
-    try:
-        journal = frame.workspace.journal()
-    except NotFound:
-        return
-    with journal:
-        wanted = find_id((key for key, _ in journal.rows("loops")), loop) if loop else None
-        records = [
-            each
-            for each in journal.since(after)
-            if (not kinds or each.event in kinds) and (wanted is None or each.loop == wanted)
-        ]
-    for each in records[-limit:] if limit else records:
-        row = story.event_row(each)
-        if frame.as_json:
-            frame.lines([json.dumps(row)])
-        else:
-            about = f"{row['loop']}: " if row["loop"] else ""
-            text = f"{row['seq']:>6}  {row['at']}  {about}{story.sentence(row['event'], row['data'])}"
-            frame.lines([render.plain(text)])

@@ -23,16 +23,21 @@ PLAN = "plan.md"
 
 @click.command("init")
 @click.option("-n", "--dry-run", is_flag=True, help="show what would be made; write nothing")
+@click.option("--agent", metavar="NAME", help="let an agent preset work for every type; `agent list` names them")
 @framed
-def init_verb(frame: Frame, dry_run: bool) -> None:
+def init_verb(frame: Frame, dry_run: bool, agent: str | None) -> None:
     """Make loopr.yml, specs/ and worktrees/ where they are missing; overwrite nothing."""
     workspace = frame.workspace
-    steps = _steps(workspace)
+    if agent is not None:
+        workspace.settings.preset(agent)
+    steps = _steps(workspace, agent or "")
     missing = [step for step in steps if not step.done]
     for step in missing if not dry_run else ():
         step.take()
     made, kept = ([step.name for step in steps if step.done is done] for done in (False, True))
     remarks, command = _remarks(frame, workspace), f"loopr start --dry-run {PLAN}"
+    if agent is not None and SETTINGS_FILE in kept:
+        remarks.append(f"{SETTINGS_FILE} is there, and kept: say `agent: {agent}` in its types yourself")
     if frame.as_json:
         root = str(workspace.place.root)
         body = {"workspace": root, "dry_run": dry_run, "made": made, "kept": kept, "remarks": remarks, "next": command}
@@ -56,7 +61,7 @@ def _tell(frame: Frame, made: list[str], kept: list[str], word: str) -> None:
     frame.lines(render.plain(line) for line in lines)
 
 
-def _steps(workspace: Workspace) -> list[Step]:
+def _steps(workspace: Workspace, agent: str) -> list[Step]:
     """List what a workspace has; refuse where it cannot be."""
     place, settings = workspace.place, workspace.settings
     if place.repository is not None and not (place.repository / ".git").exists():
@@ -65,7 +70,7 @@ def _steps(workspace: Workspace) -> list[Step]:
     specs, worktrees = settings.artifacts.dir, settings.worktrees.dir
     check_room(place.root, [SETTINGS_FILE], [specs, worktrees])
     return [
-        file_step(place.root, SETTINGS_FILE, starter()),
+        file_step(place.root, SETTINGS_FILE, starter(agent, list(settings.types))),
         folder_step(place.root, specs),
         folder_step(place.root, worktrees),
         *_ignoring(place, worktrees),
@@ -96,8 +101,10 @@ def _remarks(frame: Frame, workspace: Workspace) -> list[str]:
     elif top is not None and own_git_dir(top) != common_git_dir(top):
         said.append(f"this is a linked worktree of {common_git_dir(top)}: its other checkouts use this workspace too")
     if top is None:
-        said.append("this is no repository: every loop will run in this folder; `git init` first gives each a worktree")
-    elif not workspace.start_point().commit:
+        said.append(
+            "this is no repository: each loop works in a folder of its own, and nothing lands; `git init` first"
+        )
+    elif not workspace.start_point(top).commit:
         said.append("nothing has been committed yet: a plan starts from a commit")
     return said
 

@@ -14,10 +14,11 @@ import click
 
 from loopr import wiring
 from loopr.core.model import Loop, Status
+from loopr.core.scene import Scene
 from loopr.errors import NotFound, UserError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.cli.logs import one_loop
+from loopr.ui.names import find_id
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
@@ -38,8 +39,9 @@ class Folder(NamedTuple):
 @framed
 def shell_verb(frame: Frame, loop: str, command: tuple[str, ...]) -> None:
     """Open a shell in the worktree of a loop, or run a command there; with --json only say where it is."""
-    found = one_loop(frame, loop)
-    ground = _ground(frame)
+    scene = frame.workspace.look().scene
+    found = scene.loops[find_id(scene.loops, loop)]
+    ground = _ground(frame, scene, found)
     folder = _folder(frame, ground, found)
     if frame.as_json:
         if command:
@@ -54,13 +56,11 @@ def shell_verb(frame: Frame, loop: str, command: tuple[str, ...]) -> None:
     _become(folder.path, list(command) or [os.environ.get("SHELL") or SHELL], _environment(ground))
 
 
-def _ground(frame: Frame) -> Ground | None:
-    """Open the repository, if there is one."""
-    if frame.workspace.place.repository is None:
-        return None
-    from loopr.grounds import ground_of
+def _ground(frame: Frame, scene: Scene, loop: Loop) -> Ground | None:
+    """Open the repository that a loop works in, if there is one."""
+    from loopr.grounds import ground_of_plan
 
-    return ground_of(frame.workspace)
+    return ground_of_plan(frame.workspace, scene, loop.plan)
 
 
 def _folder(frame: Frame, ground: Ground | None, loop: Loop) -> Folder:

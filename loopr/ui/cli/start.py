@@ -7,13 +7,16 @@ from functools import cache
 
 import click
 
+from loopr.core.forest import Forest
+from loopr.core.ladder import plurals
+from loopr.core.model import Status
 from loopr.core.settled import is_settled, standing
-from loopr.engine import Engine
 from loopr.errors import EngineHeld
-from loopr.ui import render, views
+from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.driving import detach as detach_engine
 from loopr.ui.driving import drive, refuse_nested
+from loopr.ui.enqueueing import Admitted, admit, left_behind, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
 from loopr.ui.progress import on_stderr
@@ -39,20 +42,17 @@ def start_verb(
     workspace = frame.workspace
     found = read_plans(workspace, [frame.directory / each for each in plans])
     ask = cache(lambda text: dry_run or _confirm(text, yes))
-    if len(found) > 1 and not dry_run:  # all of them or none
-        with workspace.rehearsal() as engine:
-            for plan in found:
-                enqueue(engine, workspace, plan, ask)
     if dry_run:
-        with workspace.rehearsal() as engine:
-            return _enqueue_only(frame, engine, found, ask, dry_run=True)
-    if no_run or detach:
-        code = _beside_or_turn(frame, found, ask)
-        if detach and code == 0:
-            pid = detach_engine(workspace, [word for each in frame.sets for word in ("--set", each)])
-            frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
-        return code
-    return _drive(frame, found, ask)
+        return _report_all(frame, rehearse(workspace, found, ask))
+    if len(found) > 1:  # all of them or none
+        rehearse(workspace, found, ask)
+    if not no_run and not detach:
+        return _drive(frame, found, ask)
+    code = _report_all(frame, admit(workspace, found, ask))
+    if detach and code == 0:
+        pid = detach_engine(workspace, [word for each in frame.sets for word in ("--set", each)])
+        frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
+    return code
 
 
 def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
@@ -62,9 +62,10 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
     try:
         with workspace.serve() as driver:
             done = [enqueue(driver.engine, workspace, plan, ask) for plan in found]
-            _tell(frame, done)
+            _tell(frame, done, driver.forest)
             driven = drive(driver, ids, progress)
-            _document(frame, driver.engine, done)
+            if frame.as_json:
+                frame.document(Admitted(driver.forest, tuple(done)).document(workspace))
             return driven.code
     except EngineHeld as held:
         if workspace.engine() is None:
@@ -72,63 +73,43 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
         frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
         done = [enqueue(engine, workspace, plan, ask) for plan in found]
-    _tell(frame, done)
+        _tell(frame, done, engine.forest)
     forest, now, _ = follow(workspace, ids, progress, lambda forest, now: is_settled(forest, now, ids), None)
     if workspace.engine() is None and not is_settled(forest, now, ids):
         return _drive(frame, found, ask)  # that engine was about to end when it was told
     progress.close(forest, now)
     if frame.as_json:
-        loops = [loop for each in ids for loop in forest.tree.walk(each)]
-        frame.document(views.tree(forest, now, str(workspace.place.root), loops) | _outcome(done, dry_run=False))
+        frame.document(Admitted(forest, tuple(done)).document(workspace, now))
     return int(standing(forest, ids, now))
 
 
-def _beside_or_turn(frame: Frame, found: list[Plan], ask: Confirm) -> int:
-    """Enqueue in a turn of our own, or beside the engine that serves the workspace."""
-    try:
-        with frame.workspace.turn() as engine:
-            return _enqueue_only(frame, engine, found, ask, dry_run=False)
-    except EngineHeld as held:
-        frame.note(f"{held.problems[0].message}: it takes the plans")
-    with frame.workspace.visit() as engine:
-        return _enqueue_only(frame, engine, found, ask, dry_run=False)
-
-
-def _enqueue_only(frame: Frame, engine: Engine, found: list[Plan], ask: Confirm, *, dry_run: bool) -> int:
-    """Enqueue and say what came of it."""
-    done = [enqueue(engine, frame.workspace, plan, ask) for plan in found]
-    _document(frame, engine, done, dry_run=dry_run)
+def _report_all(frame: Frame, admitted: Admitted) -> int:
+    """Say what came of plans that nobody drives here."""
+    if admitted.beside:
+        frame.note(f"{admitted.beside}: it takes the plans")
     if frame.as_json:
+        frame.document(admitted.document(frame.workspace))
         return 0
-    if dry_run:
-        forest, now = engine.forest, engine.forest.at
-        lines = fold(forest, [each.plan for each in done], 60)
+    if admitted.dry_run:
+        forest, now = admitted.forest, admitted.forest.at
+        lines = fold(forest, [each.plan for each in admitted.done], 60)
         frame.lines(render.tree_lines(forest, lines, now, frame.width, render.Paint(frame.color)))
-    for each in done:
-        _report(frame, each, dry_run)
+    for each in admitted.done:
+        _report(frame, each, admitted.forest, admitted.dry_run)
     return 0
 
 
-def _document(frame: Frame, engine: Engine, done: list[Enqueued], *, dry_run: bool = False) -> None:
-    """Print the document of the plans, if that was asked for."""
-    if not frame.as_json:
-        return
-    forest, root = engine.forest, str(frame.workspace.place.root)
-    loops = [loop for each in done for loop in forest.tree.walk(each.plan)]
-    frame.document(views.tree(forest, forest.at, root, loops) | _outcome(done, dry_run=dry_run))
-
-
-def _outcome(done: list[Enqueued], *, dry_run: bool) -> views.Row:
-    """Say what became of each plan."""
-    return {"dry_run": dry_run, "plans": [each._asdict() for each in done]}
-
-
-def _tell(frame: Frame, done: list[Enqueued]) -> None:
-    """Say what is new before the work begins."""
+def _tell(frame: Frame, done: list[Enqueued], forest: Forest) -> None:
+    """Say what is new before the work begins, or that nothing is."""
     for each in done:
-        if each.known and not (each.declared or each.changed or each.gone or each.problems):
+        if (
+            each.known
+            and forest.tree.done(each.plan)
+            and not (each.declared or each.changed or each.gone or each.problems)
+        ):
+            frame.note(f"{each.plan}: nothing to do: it is done, and nothing has changed")
             continue
-        _report(frame, each._replace(known=True), dry_run=False)
+        _report(frame, each._replace(known=True), forest, dry_run=False)
 
 
 def _confirm(text: str, yes: bool) -> bool:
@@ -136,7 +117,7 @@ def _confirm(text: str, yes: bool) -> bool:
     return yes or (sys.stdin.isatty() and click.confirm(f"{text}. Go on?", err=True))
 
 
-def _report(frame: Frame, done: Enqueued, dry_run: bool) -> None:
+def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None:
     """Say what became of a plan, and what to type next."""
     would = "would be " if dry_run else ""
     words = [
@@ -147,6 +128,10 @@ def _report(frame: Frame, done: Enqueued, dry_run: bool) -> None:
     ]
     said = ", ".join(f"{len(loops)} {word}" for loops, word in words if loops)
     frame.note(f"{done.plan}: {said or 'nothing has changed'}")
+    if without := _without_outline(forest, done.plan):
+        frame.note(f"  {without}")
+    if behind := "" if dry_run else left_behind(frame.workspace, forest, done.plan):
+        frame.note(f"  {behind}")
     if done.gone:
         frame.note(f"  {_lost(_tops(done.gone), _tops(done.declared))}")
     for problem in done.problems[:MOST_PROBLEMS]:
@@ -155,6 +140,16 @@ def _report(frame: Frame, done: Enqueued, dry_run: bool) -> None:
         frame.note(f"  … and {len(done.problems) - MOST_PROBLEMS} more: `loopr status` lists them")
     if not dry_run and not done.known:
         frame.note(f"  see it with `loopr tree {done.plan}`, or play it with `loopr simulate {done.plan}`")
+
+
+def _without_outline(forest: Forest, plan: str) -> str:
+    """Say how a plan that declares nothing would, where nobody is set to write what it declares."""
+    loop = forest.loops[plan]
+    own = forest.policy.type_of(loop.type)
+    if loop.status is not Status.PENDING or loop.command or own.has_command or own.child is None:
+        return ""
+    words = plurals(own.child)[-1]
+    return f"it declares no {words}: list them under `## {words.capitalize()}`, or as `{words}:` in front matter"
 
 
 def _tops(loops: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,21 +1,24 @@
 """The verbs that steer work under way: pause, resume, cancel, retry, reset, clear, dispatch, approve, reject, iterate.
 
-Each turns its words into a `Wish` and prints the answer. Must never know how anything is decided.
+Each is made from the vocabulary, turns its words into a `Wish` and prints the answer. Must never know how anything is
+decided.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
 from loopr.core.shared import WORKSPACE
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.options import YES, Option
 from loopr.ui.steering import MOST_NAMED, Answer, fulfil
 from loopr.ui.views import Row
-from loopr.ui.vocabulary import LANE, PROJECT, Wish
+from loopr.ui.vocabulary import RULES, Wish
 
 STOPPING = "stopping"
 _STOPS = frozenset({"stopped", "cancelled"})
@@ -38,7 +41,7 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
         return
     frame.lines(_lines(answer, frame.width))
     for row in answer.unchanged:
-        frame.note(render.plain(f"{row['id']}: {row['why']}"))
+        frame.note(render.plain(f"{_called(row['id'])}: {row['why']}"))
     _remark(frame, wish, answer)
 
 
@@ -49,7 +52,12 @@ def _lines(answer: Answer, width: int) -> list[str]:
     for row in answer.done:
         did.setdefault(row["id"], []).append(row["did"])
         stands[row["id"]] = _stands(row["loop"])
-    return render.table([(name, ", ".join(words), stands[name]) for name, words in did.items()], width)
+    return render.table([(_called(name), ", ".join(words), stands[name]) for name, words in did.items()], width)
+
+
+def _called(name: str) -> str:
+    """Call the workspace as a person does; every other name is one already."""
+    return "workspace" if name == WORKSPACE else name
 
 
 def _stands(loop: Row | None) -> str:
@@ -86,9 +94,10 @@ def _next(wish: Wish, answer: Answer, *, serves: bool) -> list[str]:
     """Say what a person would type next: the way back, or what the work goes on with."""
     done = {did: [row["id"] for row in answer.done if row["did"] == did] for row in answer.done for did in [row["did"]]}
     ways = [f"retry {_some(_tops(done[each]))}" for each in ("cancelled", "rejected") if each in done]
-    ways += [f"resume {_some(done[each])}" for each in ("paused", "cleared", "held") if each in done]
+    held = [done[each] for each in ("paused", "cleared", "held") if each in done]
+    ways += ["resume --all" if wish.asks("all") else f"resume {_some(each)}" for each in held]
     if ways:
-        return [each.replace(f"resume {WORKSPACE}", "resume --all") for each in ways]
+        return ways
     if wish.name == "convoy":
         return [f"convoy show {answer.done[0]['id']}"]
     if wish.name == "dispatch" or not serves:
@@ -122,92 +131,40 @@ def _report_rehearsal(frame: Frame, answer: Answer) -> None:
 # --- the verbs ------------------------------------------------------------------------------------------------------
 
 
-@click.command("pause")
-@click.argument("names", metavar=f"ID|{PROJECT}NAME...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="the whole workspace")
-@click.option("--now", "at_once", is_flag=True, help="stop live attempts too; it costs them nothing")
-@click.option("--reason", default="", metavar="TEXT", help="why, for whoever asks")
-@framed
-def pause_verb(frame: Frame, names: tuple[str, ...], everything: bool, at_once: bool, reason: str) -> None:
-    """Start nothing more of a loop and all below it, of a project, or of the workspace; what runs ends and lands."""
-    steer(frame, Wish("pause", names, {"all": everything, "now": at_once, "reason": reason}))
+def _verb(name: str) -> click.Command:
+    """Make the verb of a wish: what it takes, and the words for that, are those of the vocabulary."""
+    rule = RULES[name]
+
+    def verb(frame: Frame, *, ids: tuple[str, ...], yes: bool = False, **options: Any) -> None:
+        steer(frame, Wish(name, ids, options), yes=yes)
+
+    what = "|".join(["ID", *(f"{each}NAME" for each in rule.prefixes)])
+    takes = [click.argument("ids", metavar=f"{what}...", nargs=-1, required="all" not in rule.options)]
+    takes += [_option(each, option, required=each == rule.required) for each, option in rule.options.items()]
+    takes += [click.option("-y", "--yes", is_flag=True, help=YES.meaning)] if rule.asks else []
+    function: Any = verb
+    for take in reversed(takes):
+        function = take(function)
+    return click.command(name, help=rule.meaning)(framed(function))
 
 
-@click.command("resume")
-@click.argument("names", metavar=f"ID|{PROJECT}NAME...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="the whole workspace, not what is paused by itself")
-@framed
-def resume_verb(frame: Frame, names: tuple[str, ...], everything: bool) -> None:
-    """Let go on what was paused or cleared."""
-    steer(frame, Wish("resume", names, {"all": everything}))
+def _option(name: str, option: Option, *, required: bool) -> Callable[[Any], Any]:
+    """Spell an option as a command line does."""
+    names = [*(["-n"] if name == "dry_run" else []), f"--{name.replace('_', '-')}", name]
+    if option.kind is bool:
+        return click.option(*names, is_flag=True, help=option.meaning)
+    return click.option(
+        *names, **({"required": True} if required else {"default": ""}), metavar="TEXT", help=option.meaning
+    )
 
 
-@click.command("cancel")
-@click.argument("loops", metavar="ID...", nargs=-1, required=True)
-@click.option("--reason", default="", metavar="TEXT", help="why, for whoever asks")
-@framed
-def cancel_verb(frame: Frame, loops: tuple[str, ...], reason: str) -> None:
-    """End loops with all that is unfinished below them; what is complete stays so, and what lives is stopped."""
-    steer(frame, Wish("cancel", loops, {"reason": reason}))
-
-
-@click.command("retry")
-@click.argument("loops", metavar="ID...", nargs=-1, required=True)
-@click.option("--fresh", is_flag=True, help="make them anew, also complete ones, with nothing of what was done")
-@click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
-@framed
-def retry_verb(frame: Frame, loops: tuple[str, ...], fresh: bool, yes: bool) -> None:
-    """Begin again what is parked, failed, cancelled or backing off: all counters at zero, in the same worktree."""
-    steer(frame, Wish("retry", loops, {"fresh": fresh}), yes=yes)
-
-
-@click.command("reset")
-@click.argument("names", metavar=f"ID|{LANE}NAME...", nargs=-1, required=True)
-@framed
-def reset_verb(frame: Frame, names: tuple[str, ...]) -> None:
-    """Let parked loops try again where they stood; end a lane's rest, or take a parked lane back into use."""
-    steer(frame, Wish("reset", names))
-
-
-@click.command("clear")
-@click.argument("loops", metavar="ID...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="all that is pending")
-@framed
-def clear_verb(frame: Frame, loops: tuple[str, ...], everything: bool) -> None:
-    """Take pending loops out of the queue until they are resumed."""
-    steer(frame, Wish("clear", loops, {"all": everything}))
-
-
-@click.command("dispatch")
-@click.argument("loops", metavar="ID...", nargs=-1, required=True)
-@click.option("-n", "--dry-run", is_flag=True, help="show what `next` would then be; write nothing")
-@framed
-def dispatch_verb(frame: Frame, loops: tuple[str, ...], dry_run: bool) -> None:
-    """Put pending loops ahead of the queue, in this order, and past no gate."""
-    steer(frame, Wish("dispatch", loops, {"dry_run": dry_run}))
-
-
-@click.command("approve")
-@click.argument("loops", metavar="ID...", nargs=-1, required=True)
-@framed
-def approve_verb(frame: Frame, loops: tuple[str, ...]) -> None:
-    """Let loops land that wait for a person's yes."""
-    steer(frame, Wish("approve", loops))
-
-
-@click.command("reject")
-@click.argument("loops", metavar="ID...", nargs=-1, required=True)
-@click.option("--reason", default="", metavar="TEXT", help="why, for whoever asks")
-@framed
-def reject_verb(frame: Frame, loops: tuple[str, ...], reason: str) -> None:
-    """End loops that wait for a person, with a no."""
-    steer(frame, Wish("reject", loops, {"reason": reason}))
-
-
-@click.command("iterate")
-@click.argument("loops", metavar="ID...", nargs=-1, required=True)
-@click.option("--feedback", required=True, metavar="TEXT", help="what the next iteration is told")
-@framed
-def iterate_verb(frame: Frame, loops: tuple[str, ...], feedback: str) -> None:
-    """Send loops that wait for a person round once more, outside their count of iterations."""
-    steer(frame, Wish("iterate", loops, {"feedback": feedback}))
+pause_verb = _verb("pause")
+resume_verb = _verb("resume")
+cancel_verb = _verb("cancel")
+retry_verb = _verb("retry")
+reset_verb = _verb("reset")
+clear_verb = _verb("clear")
+dispatch_verb = _verb("dispatch")
+approve_verb = _verb("approve")
+reject_verb = _verb("reject")
+iterate_verb = _verb("iterate")

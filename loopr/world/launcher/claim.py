@@ -173,7 +173,7 @@ def _program(name: str, path: str) -> str:
         blocked = blocked or candidate
     if blocked and (len(folders) == 1 or not os.path.isdir(blocked)):
         raise _no_program(words.NOT_EXECUTABLE, f"{blocked}: not executable")
-    where = "does not exist" if "/" in name else f"is not on the PATH, which is {path}"
+    where = "does not exist" if "/" in name else "is not on the PATH"
     raise _no_program(words.MISSING, f"{name or 'an empty command'}: {where}")
 
 

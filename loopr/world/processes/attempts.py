@@ -13,7 +13,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -141,9 +141,13 @@ class Attempts:
         live = self._live.get(attempt_id)
         return last_lines(Path(live.folder), lines) if live else []
 
-    def sweep(self, workspace: str) -> int:
-        """Kill whatever carries the mark of a workspace and belongs to no live attempt; return how many that were."""
-        return sweep(workspace, {live.lease for live in self._live.values()})
+    def sweep(self, workspace: str, spares: Callable[[str], bool] = lambda lease: False) -> int:
+        """Kill whatever carries the mark of a workspace and belongs to no live attempt; return how many that were.
+
+        `spares` says which leases are none of ours.
+        """
+        live = {each.lease for each in self._live.values()}
+        return sweep(workspace, lambda lease: lease in live or spares(lease))
 
     def close(self, drain_secs: float = 0) -> list[Began | Ended]:
         """Wait at most so long for what lives, then leave it running, and return what happened. Once is enough."""

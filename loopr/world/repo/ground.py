@@ -45,6 +45,7 @@ class Ground:
     include: str = ".worktreeinclude"
     left_out: tuple[str, ...] = (OWN_FOLDER, "specs", "worktrees")
     max_file_bytes: int = 50 * 1024 * 1024
+    pool_folder: str = POOL_FOLDER  # other repositories may have theirs in the same folder of worktrees
 
     @property
     def door(self) -> Door:

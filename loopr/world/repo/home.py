@@ -67,6 +67,15 @@ def _joined(
     return make_commit(door, tree, [old, tip], message), None
 
 
+def is_home(ground: Ground, plan: str, onto: str) -> bool:
+    """Say whether a branch has all of a plan, or the plan has nothing that could come home."""
+    now = plan_tip(ground, plan)
+    if not now.tip and not now.recorded:
+        return True
+    base = read_refs(ground.users_door, HEADS + onto).get(HEADS + onto, "") if onto else ""
+    return bool(base) and bool(now.tip) and is_ancestor(ground.users_door, now.tip, base)
+
+
 def _no_branch(plan: str, onto: str) -> Problem:
     """Say that there is nowhere to land."""
     if not onto:

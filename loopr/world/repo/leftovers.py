@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
+from loopr.errors import WorldError
 from loopr.world.repo.checkouts import checkouts, read_line
 from loopr.world.repo.commits import write_tree
-from loopr.world.repo.ground import BACKUP, CANDIDATE, HEADS, LANDED, PLANS, POOL_FOLDER, WORK, Ground
+from loopr.world.repo.ground import BACKUP, CANDIDATE, HEADS, LANDED, PLANS, WORK, Ground
 from loopr.world.repo.locks import remove_stale
 from loopr.world.repo.plain import plain_folders, remove_plain
 from loopr.world.repo.refs import Move, commit_of, contained_in, move_refs, read_refs
@@ -37,7 +38,9 @@ def clear_away(ground: Ground, items: list[Leftover], in_use: Set[str], occupied
     """
     still = {(each.kind, each.name) for each in leftovers(ground, in_use, occupied) if each.may_go}
     chosen = [each for each in items if (each.kind, each.name) in still]
-    chosen = [each for each in chosen if each.kind != "folder" or remove_plain(ground.worktrees, each.name)]
+    folders = [each.name for each in chosen if each.kind == "folder"]
+    gone = remove_plain(ground.worktrees, folders) if folders else set()
+    chosen = [each for each in chosen if each.kind != "folder" or each.name in gone]
     for each in chosen:
         if each.kind == "worktree":
             _give_up(ground, each.name, occupied)
@@ -105,6 +108,18 @@ def _why_kept(ground: Ground, slot: Slot, occupied: Occupied) -> str:
     place = slot.place(ground)
     if not place.is_dir():
         return ""
+    try:
+        why = _what_is_new(ground, slot, occupied)
+    except WorldError:
+        if place.is_dir():
+            raise
+        why = ""
+    return why if place.is_dir() else "the engine has just taken it"
+
+
+def _what_is_new(ground: Ground, slot: Slot, occupied: Occupied) -> str:
+    """Say what of a worktree is nowhere else, or who else has it."""
+    place = slot.place(ground)
     if not (slot.admin(ground) / "HEAD").is_file():
         return "git no longer knows it, so that nobody can tell what is new in it"
     why = occupied(place)
@@ -136,7 +151,7 @@ def _folders(ground: Ground, in_use: Set[str], occupied: Occupied) -> Iterator[L
     """Judge the folders beside our worktrees: plain ones are ours, and what nobody knows is not ours to judge."""
     known = {slot.place(ground) for slot in load(ground).values()}
     plain = {Path(each.place): each for each in plain_folders(ground.worktrees, in_use, occupied)}
-    for parent in (ground.worktrees, ground.worktrees / POOL_FOLDER):
+    for parent in (ground.worktrees, ground.worktrees / ground.pool_folder):
         for path in sorted(parent.iterdir()) if parent.is_dir() else ():
             if path not in known and path.is_dir() and not path.name.startswith("."):
                 yield plain.get(path) or Leftover("folder", path.name, str(path), False, "loopr does not know it")

@@ -1,13 +1,15 @@
-"""Which words of a command are files of a commit.
+"""What is called by its path: which words are files of a commit, and what stands at some paths of a tree.
 
 Knows one commit. Must never know what the words are for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from loopr.world.repo.ground import Ground
+
+MOST_PATHS = 500  # as arguments of one call
 
 
 def files_among(ground: Ground, commit: str, words: Iterable[str]) -> list[str]:
@@ -15,3 +17,13 @@ def files_among(ground: Ground, commit: str, words: Iterable[str]) -> list[str]:
     said = ground.door.ask("ls-tree", "-z", "--full-tree", commit, "--", *words)
     rows = [row.partition("\t") for row in said.parts] if said.code == 0 else []
     return [path for meta, _, path in rows if meta.split()[1:2] == ["blob"]]
+
+
+def contents_of(ground: Ground, tree: str, paths: Sequence[str]) -> str:
+    """Name what stands at some paths of a tree, whatever else is in it; of very many paths, the tree itself."""
+    if len(paths) > MOST_PATHS:
+        return tree
+    said = ground.door.ask("ls-tree", "-z", "--full-tree", tree, "--", *paths) if paths else None
+    if said is None or said.code == 0:
+        return "\0".join([*paths, *(said.parts if said is not None else ())])
+    return tree

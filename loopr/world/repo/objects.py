@@ -9,6 +9,7 @@ import hashlib
 import os
 import tempfile
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -116,6 +117,23 @@ def descends(door: Door, old: str, new: str) -> bool:
         seen.update(fresh)
         queue += fresh
     return False
+
+
+def fork_of(door: Door, one: str, other: str) -> str:
+    """Return where two lines of loose commits part if neither has joined another since, nothing if that is not seen."""
+    first = set(_line(door, one))
+    return next((name for name in _line(door, other) if name in first), "")
+
+
+def _line(door: Door, tip: str) -> Iterator[str]:
+    """Follow a commit back for a while, as far as there is one way."""
+    name = tip
+    for _ in range(_HISTORY):
+        yield name
+        commit = loose_commit(door, name)
+        if commit is None or len(commit.parents) != 1:
+            return
+        name = commit.parents[0]
 
 
 class Leaf(NamedTuple):

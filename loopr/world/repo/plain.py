@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,42 +18,55 @@ from loopr.world.repo.words import Leftover
 
 _MARK = Path(".loopr") / "plain"
 _GOING = ".gone"
-_OWN = frozenset({".pool", _GOING})
 
 
 def ensure_plain(worktrees: Path, name: str) -> Path:
     """Give a loop its plain folder, the one that it has or a new one, and return where it is."""
     folder = worktrees / name
-    if (folder / _MARK).is_file():
-        return folder
-    if os.path.lexists(folder / ".git") or folder.is_symlink():
-        raise WorldError(f"{folder} is in the way: it is not a plain folder", hint="move it away; `loopr gc` names it")
-    (folder / _MARK).parent.mkdir(parents=True, exist_ok=True)
-    (folder / _MARK).write_text(name, encoding="utf-8")
+    try:
+        folder.mkdir()
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        _check_ours(folder)
+    mark = folder / _MARK
+    mark.parent.mkdir(exist_ok=True)
+    os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
     return folder
+
+
+def _check_ours(folder: Path) -> None:
+    """Refuse a folder that is a worktree, or that is none at all."""
+    if folder.is_symlink() or not folder.is_dir() or os.path.lexists(folder / ".git"):
+        raise WorldError(f"{folder} is in the way: it is not a plain folder", hint="move it away; `loopr gc` names it")
 
 
 def plain_folders(worktrees: Path, in_use: Set[str], occupied: Callable[[Path], str]) -> Iterator[Leftover]:
     """Judge the plain folders, and those with nothing in them; of all others nothing is known here."""
     for folder in sorted(worktrees.iterdir()) if worktrees.is_dir() else ():
-        if folder.is_symlink() or not folder.is_dir() or folder.name in _OWN or os.path.lexists(folder / ".git"):
+        ours = folder.is_dir() and not folder.is_symlink() and not folder.name.startswith(".")
+        if not ours or os.path.lexists(folder / ".git"):
             continue
         plain = (folder / _MARK).is_file()
         if not plain and any(folder.iterdir()):
             continue
-        why = "in use" if folder.name in in_use else occupied(folder)
+        why = "in use" if folder.name.partition("~")[0] in in_use else occupied(folder)
         text = why or ("its loop is over" if plain else "it is empty")
         yield Leftover("folder", folder.name, str(folder), not why, text)
 
 
-def remove_plain(worktrees: Path, name: str) -> bool:
-    """Remove a plain or empty folder: out of sight by rename first, so that no half of one is ever there."""
-    folder, going = worktrees / name, worktrees / _GOING
-    if Path(name).name != name or name in _OWN:
-        return False
+def remove_plain(worktrees: Path, names: Iterable[str]) -> set[str]:
+    """Remove plain or empty folders, out of sight by rename first, so that no half of one is ever there; say which."""
+    gone: set[str] = set()
+    going = worktrees / _GOING
     going.mkdir(exist_ok=True)
-    with suppress(OSError):
-        if not folder.is_symlink() and ((folder / _MARK).is_file() or not any(folder.iterdir())):
-            folder.rename(Path(tempfile.mkdtemp(dir=going)) / name)
+    place = tempfile.mkdtemp(dir=going)
+    for name in names:
+        folder = worktrees / name
+        if Path(name).name == name and not name.startswith(".") and not folder.is_symlink():
+            with suppress(OSError):
+                if (folder / _MARK).is_file() or not any(folder.iterdir()):
+                    folder.rename(f"{place}/{name}")
+                    gone.add(name)
     shutil.rmtree(going, ignore_errors=True)  # also what a crash has left there
-    return not folder.exists()
+    return gone

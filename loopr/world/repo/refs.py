@@ -14,7 +14,7 @@ from typing import NamedTuple
 from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.objects import descends, loose_commit
+from loopr.world.repo.objects import descends, fork_of, loose_commit
 from loopr.world.repo.ref_locks import free_left_locks
 
 LOOSE_LIMIT = 1000
@@ -131,8 +131,9 @@ def is_ancestor(door: Door, old: str, new: str) -> bool:
 
 def merge_base(door: Door, one: str, other: str) -> str:
     """Return the commit at which two lines part, nothing where they have none in common."""
-    if descends(door, one, other):
-        return one
+    known = one if descends(door, one, other) else fork_of(door, one, other)
+    if known:
+        return known
     said = door.ask("merge-base", one, other)
     return said.line.partition("\n")[0] if said.code == 0 else ""
 

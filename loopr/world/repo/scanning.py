@@ -79,7 +79,7 @@ def _on_disk(place: Path, path: str, is_new: bool, max_bytes: int) -> Problem | 
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return Problem(f"{path} cannot be read: {error.strerror}", path, "chmod it, delete it, or have git ignore it")
+        return Problem(f"cannot be read: {error.strerror}", path, "chmod it, delete it, or have git ignore it")
     return _secret(path, head, is_new)
 
 
@@ -106,7 +106,7 @@ def _left_markers(door: Door, marked: list[Entry]) -> Iterator[Problem]:
     before = _contents(door, [each.old for each in marked if each.was.startswith("100")])
     for each in marked:
         if not _OPENS.search(before.get(each.old, b"")):
-            yield Problem(f"{each.path} has conflict markers left", each.path, "edit it until no marker is left")
+            yield Problem("has conflict markers left", each.path, "edit it until no marker is left")
 
 
 def _sizes(door: Door, blobs: list[str]) -> dict[str, int]:
@@ -141,7 +141,7 @@ def _contents(door: Door, blobs: list[str]) -> dict[str, bytes]:
 def _nested(path: str) -> Problem:
     """Say that a path is a repository of its own."""
     path = path.rstrip("/")
-    return Problem(f"{path} is a repository of its own", path, "move it out, or have git ignore it")
+    return Problem("is a repository of its own", path, "move it out, or have git ignore it")
 
 
 def _link(path: str, target: str) -> Problem | None:
@@ -149,13 +149,13 @@ def _link(path: str, target: str) -> Problem | None:
     inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     if not target.startswith("/") and inside != ".." and not inside.startswith("../"):
         return None
-    return Problem(f"{path} is a link out of the tree, to {target}", path, "link to a path inside the repository")
+    return Problem(f"is a link out of the tree, to {target}", path, "link to a path inside the repository")
 
 
 def _large(path: str, size: int, max_bytes: int) -> Problem:
     """Say that a file is too large."""
     mb = 1024 * 1024
-    message = f"{path} has {size / mb:.1f} MB, more than commit.max_file_mb = {max_bytes // mb}"
+    message = f"has {size / mb:.1f} MB, more than commit.max_file_mb = {max_bytes // mb}"
     return Problem(message, path, "delete it, have git ignore it, or raise commit.max_file_mb")
 
 
@@ -163,7 +163,7 @@ def _secret(path: str, head: bytes, is_new: bool) -> Problem | None:
     """Say that a file holds what must not be committed."""
     name = path.rpartition("/")[2]
     if is_new and (name == ".env" or (name.startswith(".env.") and name[5:] not in _HARMLESS_ENV)):
-        return Problem(f"{path} holds secrets by its name", path, "have git ignore it")
+        return Problem("holds secrets, by its name", path, "have git ignore it")
     if _KEY.search(head):
-        return Problem(f"{path} holds a private key", path, "delete it, or have git ignore it")
+        return Problem("holds a private key", path, "delete it, or have git ignore it")
     return None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from loopr.errors import WorldError
 from loopr.world.repo.calls import Door
 from loopr.world.repo.checkouts import read_line
-from loopr.world.repo.ground import OWN_FOLDER, POOL_FOLDER, Ground
+from loopr.world.repo.ground import OWN_FOLDER, Ground
 from loopr.world.repo.locks import held
 
 LOCK_REASON = "loopr"
@@ -41,11 +41,11 @@ class Slot(NamedTuple):
 
     def place(self, ground: Ground) -> Path:
         """The folder with its files."""
-        return ground.worktrees / (self.folder or f"{POOL_FOLDER}/{self.id}")
+        return ground.worktrees / (self.folder or f"{ground.pool_folder}/{self.id}")
 
     def pool_place(self, ground: Ground) -> Path:
         """Where its folder is while nobody uses it."""
-        return ground.worktrees / POOL_FOLDER / self.id
+        return ground.worktrees / ground.pool_folder / self.id
 
     def admin(self, ground: Ground) -> Path:
         """Its administrative folder inside the git directory."""
@@ -207,7 +207,7 @@ def _told_anew(ground: Ground) -> list[Slot]:
     found = []
     for admin in sorted((ground.common / "worktrees").glob(f"{_ID}*")):
         folder = Path(read_line(admin / "gitdir")).parent
-        if folder.parent == ground.worktrees / POOL_FOLDER:
+        if folder.parent == ground.worktrees / ground.pool_folder:
             found.append(Slot(admin.name))
         elif folder.is_relative_to(ground.worktrees):
             name = folder.relative_to(ground.worktrees).as_posix()

@@ -18,9 +18,11 @@ from loopr.world.repo.ground import HEADS, Ground
 from loopr.world.repo.refs import refs_below
 from loopr.world.repo.words import Change
 
-_OTHERS = (HEADS, "refs/tags/", "refs/notes/", "refs/replace/", "refs/stash")
+_STASH = "refs/stash"
+_OTHERS = (HEADS, "refs/tags/", "refs/notes/", "refs/replace/", _STASH)
 _LOG_LINES = 200
 _DERIVED = "info/refs"  # git writes it anew whenever it packs; nothing is decided by it
+_STASHED = re.compile(r"\t(?:WIP on|On) ([^:]+): ")
 _SWITCHED = re.compile(r"\tcheckout: moving from (\S+) to ")
 
 What = Literal["config", "hooks", "info", "stash", "replace", "ref"]
@@ -47,11 +49,12 @@ def look(ground: Ground) -> Sight:
 
 
 def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
-    """Say what is not as it was; a move of a branch that a person's checkout has in its own log is a person's."""
+    """Say what is not as it was; what a person's checkout has in its own log is a person's: moves, and new stashes."""
     found = [Change(_kind(name), name, was, now) for name, was, now in _differing(before.files, after.files)]
     logged = _logged(ground)
     for ref, was, now in _differing(before.refs, after.refs):
-        found.append(Change(_kind(ref), ref, was, now, by_person=(ref, now) in logged))
+        by_person = (ref, now) in logged or (ref == _STASH and _all_stashed_there(ground, was, now, logged))
+        found.append(Change(_kind(ref), ref, was, now, by_person=by_person))
     return found
 
 
@@ -70,7 +73,7 @@ def _kind(name: str) -> What:
         return "hooks"
     if name.startswith("info/"):
         return "info"
-    if name == "refs/stash":
+    if name == _STASH:
         return "stash"
     return "replace" if name.startswith("refs/replace/") else "ref"
 
@@ -118,3 +121,20 @@ def _logged(ground: Ground) -> set[tuple[str, str]]:
             if switched:
                 branch = HEADS + switched.group(1)
     return found
+
+
+def _all_stashed_there(ground: Ground, was: str, now: str, logged: set[tuple[str, str]]) -> bool:
+    """Say whether stashes were only added, each upon a branch and commit that a person's checkout has stood at."""
+    lines = read_line(ground.common / "logs" / _STASH).splitlines()
+    commits = [line.split(" ")[1] for line in lines]
+    if commits[-1:] != [now] or (was and was not in commits):
+        return False
+    fresh = lines[commits.index(was) + 1 :] if was else lines
+    return all(_stood_at(ground, line) in logged for line in fresh)
+
+
+def _stood_at(ground: Ground, line: str) -> tuple[str, str]:
+    """Return upon which branch and commit a stash was made, from its line in the log; empty where it does not say."""
+    branch = _STASHED.search(line)
+    commit = ground.door.ask("rev-parse", "--verify", "--quiet", f"{line.split(' ')[1]}^1").line
+    return (HEADS + branch[1] if branch is not None else "", commit)

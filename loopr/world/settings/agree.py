@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from loopr.core.policy import DEFAULT_LANE
 from loopr.world.settings import ladder
 from loopr.world.settings.layers import Story
+from loopr.world.settings.presets import REPORT_COST, Shelf, unknown_agents
 from loopr.world.settings.reading import Fault
 
 Rule = Callable[[Mapping[str, Any], Story], Iterable[Fault]]
 
 
-def agree(values: Mapping[str, Any], story: Story, wrong: frozenset[str]) -> list[Fault]:
+def agree(values: Mapping[str, Any], story: Story, shelf: Shelf, wrong: frozenset[str]) -> list[Fault]:
     """Return what does not fit together; a rule that reads a top key which is wrong already keeps silent.
 
     An empty name among the wrong ones means that a whole layer could not be read: then no rule can tell anything.
@@ -27,6 +29,8 @@ def agree(values: Mapping[str, Any], story: Story, wrong: frozenset[str]) -> lis
     for rule, reads in _RULES:
         if wrong.isdisjoint(reads):
             found += rule(values, story)
+    if "types" not in wrong:
+        found += unknown_agents(values, story, shelf.names)
     return found
 
 
@@ -61,10 +65,11 @@ def _queue(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
 
 
 def _one_worker(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
-    """A type has a command or an agent, not both."""
-    for name, each in values["types"].items():
+    """A type has a command or an agent, not both, and so has its review."""
+    found = {f"types.{name}": each for name, each in values["types"].items()}
+    for path, each in (found | {f"{path}.review": each["review"] for path, each in found.items()}).items():
         if each["run"] is not None and each["agent"] is not None:
-            run, agent = f"types.{name}.run", f"types.{name}.agent"
+            run, agent = f"{path}.run", f"{path}.agent"
             message = f"cannot stand beside {agent} ({where_of(story, agent)})"
             yield Fault(run, where_of(story, run), message, "keep one and write null for the other")
 
@@ -78,19 +83,40 @@ def _escalation(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
                 yield Fault(path, where_of(story, path), "names no agent", f"add agent: NAME to {path}")
 
 
-def _money(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
-    """A money budget over a command needs the price of its lane, because only agents report what they cost."""
-    shared = ["budget", *(f"projects.{name}.budget" for name in values["projects"])]
+def _resources(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
+    """What a worker must offer is asked of workers; this machine is not asked."""
+    if values["executor"]["kind"] != "local":
+        return
     for name, each in values["types"].items():
+        if each["resources"]:
+            path = f"types.{name}.resources"
+            message = "has no meaning where attempts run on this machine (executor.kind: local)"
+            hint = "to bound how much runs at once, use concurrency.per_type or a lane's max_concurrent"
+            yield Fault(path, where_of(story, path), message, hint)
+
+
+def _money(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
+    """A money budget needs the price of the lane of whatever does not report what it costs: commands, some agents."""
+    shared = ["budget", *(f"projects.{name}.budget" for name in values["projects"])]
+    for name in values["types"]:
         paths = [*shared, f"types.{name}.budget"]
-        budget = next((f"{path}.usd" for path in paths if _at(values, path)["usd"] is not None), None)
-        if budget is None or each["run"] is None:
-            continue
-        for lane in each["lane"] or ("default",):
+        budget = next((f"{path}.usd" for path in paths if _at(values, path)["usd"] is not None), "")
+        for worker, lane in _without_cost(values, name) if budget else ():
             if (values["lanes"].get(lane) or {}).get("usd_per_mtok") is None:
                 price = f"lanes.{lane}.usd_per_mtok"
-                message = f"needs {price}, because types.{name}.run reports no cost"
+                message = f"needs {price}, because {worker} reports no cost"
                 yield Fault(budget, where_of(story, budget), message, f"set {price}, or give the type an agent")
+
+
+def _without_cost(values: Mapping[str, Any], name: str) -> Iterable[tuple[str, str]]:
+    """Name what works for a type, or reviews its work, and does not say what it costs, with each of its lanes."""
+    each = values["types"][name]
+    if each["run"] is not None:
+        yield from ((f"types.{name}.run", lane) for lane in each["lane"] or (DEFAULT_LANE,))
+    for agent, lanes in ((each["agent"], each["lane"]), (each["review"]["agent"], each["judge_lane"])):
+        preset = values["agents"].get(agent)
+        if preset is not None and preset["reader"] not in REPORT_COST:
+            yield from ((f"agent {agent}", lane) for lane in lanes or preset.get("lane") or (agent,))
 
 
 def _at(values: Mapping[str, Any], path: str) -> Any:
@@ -108,5 +134,6 @@ _RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (_queue, frozenset({"queue"})),
     (_one_worker, frozenset({"types"})),
     (_escalation, frozenset({"types"})),
-    (_money, frozenset({"types", "lanes", "budget", "projects"})),
+    (_resources, frozenset({"types", "executor"})),
+    (_money, frozenset({"types", "lanes", "budget", "projects", "agents"})),
 )

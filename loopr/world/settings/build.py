@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import PurePosixPath
+from posixpath import normpath
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,7 @@ from loopr.core.policy import (
     Priority,
     ProjectPolicy,
     Retry,
+    Step,
     TypePolicy,
 )
 from loopr.world.settings.ladder import in_order
@@ -28,7 +30,6 @@ from loopr.world.settings.layers import Story
 from loopr.world.settings.parts import (
     Artifacts,
     Environment,
-    Escalation,
     Git,
     Land,
     LaneSettings,
@@ -40,6 +41,7 @@ from loopr.world.settings.parts import (
     TypeSettings,
     Worktrees,
 )
+from loopr.world.settings.presets import Preset, Shelf
 
 Values = Mapping[str, Any]
 
@@ -47,16 +49,16 @@ GIB = 1024**3
 MIB = 1024**2
 
 
-def build(values: Values, story: Story) -> Settings:
-    """Build the typed settings from sound merged values, and what the layers said."""
+def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Preset]) -> Settings:
+    """Build the typed settings from sound merged values, what the layers said, and the presets that were read."""
     names = in_order(values["types"])
     timeouts = _timeouts(values["timeouts"])
-    hooks = {name: each for name, each in values["hooks"].items() if each is not None}
+    hooks = {name: each for name, each in values["hooks"].items() if each is not None and name != "timeout_secs"}
     return Settings(
         values=values,
         story=story,
-        policy=_policy(values, names),
-        types=MappingProxyType({name: _type_settings(name, values, timeouts) for name in names}),
+        policy=_policy(values, names, agents),
+        types=MappingProxyType({name: _type_settings(name, values, timeouts, agents) for name in names}),
         lanes=MappingProxyType({name: _lane_settings(name, each) for name, each in _lanes(values)}),
         projects=MappingProxyType({name: _project_settings(name, each) for name, each in values["projects"].items()}),
         artifacts=_artifacts(values["artifacts"]),
@@ -67,9 +69,13 @@ def build(values: Values, story: Story) -> Settings:
         logs=Logs(values["logs"]["keep_days"], scaled(values["logs"]["max_mb_per_attempt"], MIB)),
         serve=Serve(values["serve"]["host"], values["serve"]["port"]),
         hooks=MappingProxyType(hooks),
-        notify=values["notify"],
+        hook_ms=_ms(values["hooks"]["timeout_secs"]),
+        notify=tuple(values["notify"]),
+        notify_on=frozenset(values["notify_on"]),
         executor=values["executor"]["kind"],
         max_file_bytes=scaled(values["commit"]["max_file_mb"], MIB),
+        agents=MappingProxyType(dict(agents)),
+        shelf=shelf,
     )
 
 
@@ -88,13 +94,13 @@ def _ms(secs: float) -> int:
     return scaled(secs, 1000)
 
 
-def _policy(values: Values, names: list[str]) -> Policy:
+def _policy(values: Values, names: list[str], agents: Mapping[str, Preset]) -> Policy:
     """Build what decisions see."""
     scheduler, concurrency, queue = (values[each] for each in ("scheduler", "concurrency", "queue"))
     share = values["fair_share"]
     lanes = {name: _lane_policy(each) for name, each in _lanes(values)}
     return Policy(
-        types={name: _type_policy(name, values) for name in names},
+        types={name: _type_policy(name, values, agents) for name in names},
         priority=_priority(scheduler["priority"], names),
         retry=_retry(values["retry"]),
         max_loops=concurrency["max_loops"],
@@ -109,6 +115,7 @@ def _policy(values: Values, names: list[str]) -> Policy:
         lease_ttl_ms=_ms(values["lease"]["ttl_secs"]),
         ramp=values["lanes"]["ramp"],
         lanes={name: each for name, each in lanes.items() if name != DEFAULT_LANE or each != LanePolicy()},
+        agents={name: each.lanes for name, each in agents.items() if each.lanes != (name,)},
         projects={name: _project_policy(each) for name, each in values["projects"].items()},
         window_ms=scaled(share["window_hours"], 3_600_000),
         tokens_per_second=exact(share["tokens_per_second"]),
@@ -122,7 +129,7 @@ def _policy(values: Values, names: list[str]) -> Policy:
     )
 
 
-def _type_policy(name: str, values: Values) -> TypePolicy:
+def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> TypePolicy:
     """Build what decisions see of one type."""
     each = values["types"][name]
     return TypePolicy(
@@ -130,14 +137,29 @@ def _type_policy(name: str, values: Values) -> TypePolicy:
         child=each["child"],
         has_command=each["run"] is not None or each["agent"] is not None,
         judged=each["check"] is not None,
-        reviewed=each["review"] is not None,
+        reviewed=each["review"]["run"] is not None or each["review"]["agent"] is not None,
         approve=each["approve"],
         parallel=each["parallel"],
-        lanes=tuple(each["lane"] or (DEFAULT_LANE,)),
+        lanes=_lanes_of(each, agents),
         max_iterations=_max_iterations(name, values),
         budget=_budget(each["budget"]),
         trust_outline=each["trust_outline"],
+        agent=each["agent"] or "",
+        judge_lanes=_judge_lanes(each, agents),
+        escalate={failure: Step(step["after"], step["agent"]) for failure, step in each["escalate"].items()},
     )
+
+
+def _lanes_of(values: Values, agents: Mapping[str, Preset]) -> tuple[str, ...]:
+    """Return the lanes of a type: its own, else those of its agent."""
+    agent = agents.get(values["agent"] or "")
+    return tuple(values["lane"] or (agent.lanes if agent is not None else (DEFAULT_LANE,)))
+
+
+def _judge_lanes(values: Values, agents: Mapping[str, Preset]) -> tuple[str, ...]:
+    """Return the lanes of a type's judges: its own for them, else those of the agent that reviews."""
+    agent = agents.get(values["review"]["agent"] or "")
+    return tuple(values["judge_lane"] or (agent.lanes if agent is not None else ()))
 
 
 def _max_iterations(name: str, values: Values) -> int:
@@ -184,13 +206,14 @@ def _lanes(values: Values) -> list[tuple[str, Any]]:
 
 def _lane_policy(values: Values) -> LanePolicy:
     """Build what decisions see of a lane."""
-    return LanePolicy(values["max_concurrent"], _micro_usd(values["usd_per_mtok"]))
+    slow_above = values["slow_above"]
+    thousandths = None if slow_above is None else scaled(slow_above, 1000)
+    return LanePolicy(values["max_concurrent"], _micro_usd(values["usd_per_mtok"]), thousandths)
 
 
 def _lane_settings(name: str, values: Values) -> LaneSettings:
     """Build what the world needs of a lane."""
-    slow_above = values["slow_above"]
-    return LaneSettings(name, _environment(values["env"]), None if slow_above is None else exact(slow_above))
+    return LaneSettings(name, _environment(values["env"]))
 
 
 def _project_policy(values: Values) -> ProjectPolicy:
@@ -198,19 +221,20 @@ def _project_policy(values: Values) -> ProjectPolicy:
     return ProjectPolicy(exact(values["weight"]), values["max_concurrent"], _budget(values["budget"]))
 
 
-def _type_settings(name: str, values: Values, shared: Timeouts) -> TypeSettings:
+def _type_settings(name: str, values: Values, shared: Timeouts, agents: Mapping[str, Preset]) -> TypeSettings:
     """Build what the world needs of a type."""
     each = values["types"][name]
-    same = ("child", "run", "agent", "check", "review", "review_passes", "approve", "parallel", "worktree", "wrap",
-            "protect", "protect_added", "trust_outline")  # fmt: skip
-    steps = {failure: Escalation(step["after"], step["agent"]) for failure, step in each["escalate"].items()}
+    same = ("child", "run", "agent", "check", "approve", "parallel", "worktree", "wrap", "protect", "protect_added",
+            "trust_outline")  # fmt: skip
     return TypeSettings(
         name=name,
         **{key: each[key] for key in same},
-        lanes=tuple(each["lane"] or (DEFAULT_LANE,)),
+        review=each["review"]["run"],
+        review_agent=each["review"]["agent"],
+        review_passes=each["review"]["passes"],
+        lanes=_lanes_of(each, agents),
         max_iterations=_max_iterations(name, values),
         env=_environment(each["env"]),
-        escalate=MappingProxyType(steps),
         timeouts=_timeouts(each["timeouts"], shared),
         budget=_budget(each["budget"]),
         resources=MappingProxyType(dict(each["resources"])),
@@ -220,7 +244,7 @@ def _type_settings(name: str, values: Values, shared: Timeouts) -> TypeSettings:
 def _environment(values: Values) -> Environment:
     """Build what is changed in an environment."""
     chosen = {name: each for name, each in values["set"].items() if each is not None}
-    return Environment(MappingProxyType(chosen), values["unset"])
+    return Environment(MappingProxyType(chosen), values["unset"], values["only"])
 
 
 def _timeouts(values: Values, shared: Timeouts | None = None) -> Timeouts:
@@ -236,7 +260,7 @@ def _artifacts(values: Values) -> Artifacts:
 
 def _project_settings(name: str, values: Values) -> ProjectSettings:
     """Build what the world needs of a project."""
-    return ProjectSettings(name, values["repo"])
+    return ProjectSettings(name, normpath(values["repo"]) if values["repo"] is not None else "")
 
 
 def _worktrees(values: Values) -> Worktrees:

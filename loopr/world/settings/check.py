@@ -22,6 +22,12 @@ def check(root: Node) -> tuple[Node, list[Fault]]:
     return kept or Node(root.where, {}), faults
 
 
+def check_value(key: Key, node: Node, path: str) -> tuple[Node | None, list[Fault]]:
+    """Check one value that stands under a path; None if there is nothing right in it."""
+    faults: list[Fault] = []
+    return _value(key, node, path, faults), faults
+
+
 def problems(faults: Iterable[Fault]) -> tuple[Problem, ...]:
     """Word faults for people, each once, those of a file in the order of its lines."""
     once = list(dict.fromkeys(faults))
@@ -43,10 +49,12 @@ def _place(fault: Fault) -> tuple[str, int, int]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like this one, or nothing."""
+    """Return the known name that is most like this one, or has the same letters, or nothing."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(name.lower(), list(known), 1, 0.7)), "")
+    word, names = name.lower(), list(known)
+    swapped = (each for each in names if sorted(each) == sorted(word))
+    return next(iter(difflib.get_close_matches(word, names, 1, 0.7)), "") or next(swapped, "")
 
 
 def misspelt(path: str) -> str:
@@ -84,6 +92,8 @@ def _paths(key: Key, path: str) -> Iterable[str]:
 
 def _value(key: Key, node: Node, path: str, faults: list[Fault]) -> Node | None:
     """Check one value; a wrong one is left out."""
+    if key.short and not isinstance(node.value, dict):
+        node = _in_full(key, node)
     if node.value is None and (key.null or key.kind == "map"):
         return node
     if key.kind == "map" and isinstance(node.value, dict):
@@ -93,6 +103,12 @@ def _value(key: Key, node: Node, path: str, faults: list[Fault]) -> Node | None:
         return _normal(key, node)
     faults.append(fault)
     return None
+
+
+def _in_full(key: Key, node: Node) -> Node:
+    """Write a short form as the map that it stands for: it takes the place of whatever else may be left out there."""
+    said = {name: Node(node.where, None) for name, child in key.keys.items() if child.null}
+    return node._replace(value=said | {key.short: node})
 
 
 def _entries(key: Key, entries: Mapping[str, Node], path: str, faults: list[Fault]) -> dict[str, Node]:
@@ -139,7 +155,8 @@ def _normal(key: Key, node: Node) -> Node:
 def _wrong(key: Key, node: Node, path: str, hint: str = "") -> Fault:
     """Say what a key must be and is not."""
     given = node.source if isinstance(node.value, (int, float)) and not isinstance(node.value, bool) else None
-    words = visible(given) if given else shown(node.value)
+    hidden = key.secret and isinstance(node.value, str)
+    words = visible(given) if given else "that text" if hidden else shown(node.value)
     return Fault(path, node.where, f"must be {allowed(key)}, not {words}", hint)
 
 
@@ -188,7 +205,8 @@ def _loose(key: Key, node: Node, path: str) -> Fault | None:
 def _texts(key: Key, node: Node, path: str) -> Fault | None:
     """A list of texts, each of which fits the pattern."""
     if not isinstance(node.value, list):
-        return _wrong(key, node, path, f"write [{visible(node.source)}]" if isinstance(node.value, str) else "")
+        shape = "put it in [brackets]" if key.secret else f"write [{visible(node.source)}]"
+        return _wrong(key, node, path, shape if isinstance(node.value, str) else "")
     return next(filter(None, (_text(key, item, path) for item in node.value)), None)
 
 

@@ -18,9 +18,11 @@ from loopr.world.settings.check import check
 from loopr.world.settings.layers import at_path, gather
 from loopr.world.settings.parts import Settings
 from loopr.world.settings.reading import Node, decode, plain, read_file
+from loopr.world.settings.schema import find
 from loopr.world.settings.settings import refusal, settle
 from loopr.world.settings.sources import FILE, LOCAL_FILE
 from loopr.world.settings.splice import spliced
+from loopr.world.settings.writing import flow
 
 _MARK = b"\xef\xbb\xbf"
 
@@ -46,7 +48,7 @@ def set_key(
         with _turn(target.parent):
             old = target.read_bytes() if target.exists() else b""
             root = _root(old, path.name)
-            new = _edited(old, root, path.name, key, value)
+            new = _edited(old, root, path.name, *_in_full(root, key, value))
             settings = _settle(path, new, environ or {}, home)
             if new != old and not dry_run:
                 _replace(target, new)
@@ -83,6 +85,17 @@ def _said(root: Node, key: str) -> Node | None:
     return node
 
 
+def _in_full(root: Node, key: str, value: str) -> tuple[str, str]:
+    """Say what to write where a key goes into a map of which the file has the short form: all of it, as a map."""
+    above, _, name = key.rpartition(".")
+    known, there = find(above), _said(root, above)
+    if known is None or not known.short or there is None or there.value is None or isinstance(there.value, dict):
+        return key, value
+    if name == known.short:
+        return above, value
+    return above, f"{{{known.short}: {flow(plain(there))}, {name}: {value}}}"
+
+
 def _edited(raw: bytes, root: Node, label: str, key: str, value: str) -> bytes:
     """Return the bytes of the file with one key changed."""
     text = spliced(decode(raw), root, key, value)
@@ -95,7 +108,7 @@ def _edited(raw: bytes, root: Node, label: str, key: str, value: str) -> bytes:
 def _settle(path: Path, raw: bytes, environ: Mapping[str, str], home: Path | None) -> Settings:
     """Return the settings as they would be."""
     if path.name in (FILE, LOCAL_FILE):
-        return settle(gather(path.parent, environ, home, (), {path: raw}))
+        return settle(gather(path.parent, environ, home, (), {path: raw}), path.parent)
     return settle([read_file(raw, path.name)])
 
 

@@ -37,6 +37,8 @@ class Key(NamedTuple):
     keys: Mapping[str, Key] = {}
     names: Names | None = None
     rest: Key | None = None
+    short: str = ""  # which of its keys is meant by a value that is no map
+    secret: bool = False  # its values are shown to whoever asks for them, and never in a message
 
     def child(self, name: str) -> Key | None:
         """Return the key called `name` in this map: a fixed one, else the one that every other entry has."""
@@ -78,9 +80,11 @@ def command(meaning: str) -> Key:
     return Key("command", meaning, None, null=True, says="a command: text for sh, or a list of arguments")
 
 
-def texts(meaning: str, says: str, pattern: str = r"[\s\S]+") -> Key:
+def texts(
+    meaning: str, says: str, pattern: str = r"[\s\S]+", default: tuple[str, ...] = (), *, secret: bool = False
+) -> Key:
     """Describe a list of texts, empty by default."""
-    return Key("texts", meaning, (), pattern=pattern, says=says)
+    return Key("texts", meaning, default, pattern=pattern, says=says, secret=secret)
 
 
 def block(meaning: str, /, **keys: Key) -> Key:

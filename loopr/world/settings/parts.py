@@ -6,8 +6,7 @@ Knows what each part is called, and which layer said what. Must never know a rul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from loopr.core.policy import Budget, Policy
@@ -16,6 +15,7 @@ from loopr.world.settings.check import misspelt
 from loopr.world.settings.keys import Command
 from loopr.world.settings.ladder import unsaid
 from loopr.world.settings.layers import Story, merge
+from loopr.world.settings.presets import Preset, Shelf
 from loopr.world.settings.reading import Node
 from loopr.world.settings.schema import SCHEMA, find
 
@@ -69,13 +69,7 @@ class Environment(NamedTuple):
 
     set: Mapping[str, str]
     unset: tuple[str, ...]
-
-
-class Escalation(NamedTuple):
-    """The agent that takes over after so many failures of a class."""
-
-    after: int
-    agent: str
+    only: tuple[str, ...] | None = None
 
 
 class TypeSettings(NamedTuple):
@@ -87,6 +81,7 @@ class TypeSettings(NamedTuple):
     agent: str | None
     check: Command | None
     review: Command | None
+    review_agent: str | None
     review_passes: int
     max_iterations: int
     approve: bool
@@ -95,7 +90,6 @@ class TypeSettings(NamedTuple):
     lanes: tuple[str, ...]
     env: Environment
     wrap: tuple[str, ...] | None
-    escalate: Mapping[str, Escalation]
     timeouts: Timeouts
     budget: Budget
     protect: tuple[str, ...]
@@ -109,11 +103,10 @@ class LaneSettings(NamedTuple):
 
     name: str
     env: Environment
-    slow_above: Fraction | None
 
 
 class ProjectSettings(NamedTuple):
-    """One payer and its repository."""
+    """One payer and its repository, which is written in one way; nothing where it has none."""
 
     name: str
     repo: str
@@ -151,9 +144,17 @@ class Settings:
     logs: Logs
     serve: Serve
     hooks: Mapping[str, Command]
+    hook_ms: int
     notify: tuple[str, ...]
+    notify_on: frozenset[str]
     executor: str
     max_file_bytes: int
+    agents: Mapping[str, Preset]
+    shelf: Shelf = field(compare=False, repr=False)
+
+    def preset(self, name: str) -> Preset:
+        """Return an agent preset, or raise with the names of those that there are, or with what is wrong with it."""
+        return self.agents.get(name) or self.shelf.preset(name)
 
     def value(self, key: str) -> Any:
         """Return the merged value of a dotted key, or raise with the nearest known one."""

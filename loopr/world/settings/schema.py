@@ -20,16 +20,16 @@ from loopr.world.settings.keys import (
     texts,
     whole,
 )
+from loopr.world.settings.preset_keys import AGENTS, LANES, PRESET, environment
 
 BUILT_IN_TYPES = ("plan", "spec", "phase", "code")
+OCCASIONS = ("done", "settled", "parked", "failed", "approval", "lane", "budget", "convoy", "landing")
 TYPE_NAME = "[a-z][a-z0-9-]{0,30}"
 PATH_INSIDE = r"(?!/)(?!\.git(?:/|$))(?!(?:[^/]*/)*\.\.(?:/|$))(?!\.?/?$)[^\\\x00-\x1f]+"
 REF_PREFIX = r"(?!.*\.lock/)(?:[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*/)+"
 
 _TYPES = Names("type", TYPE_NAME, lambda part: part.lower().replace("_", "-"))
-_LANES = Names("lane", "[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _PROJECTS = Names("project", "[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-_VARIABLES = Names("variable", "[A-Za-z_][A-Za-z0-9_]*", str)
 _RESOURCES = Names("resource", "[A-Za-z_][A-Za-z0-9_-]*", str)
 _CLASSES = Names("class (refused, conflict, infra or timeout)", "refused|conflict|infra|timeout")
 
@@ -45,19 +45,6 @@ def _budget(whose: str) -> Key:
         usd=number(None, "US dollars that may be spent, to a millionth."),
         secs=whole(None, "Seconds that attempts may take together.", least=0),
     )._replace(null=True)
-
-
-def _env(whose: str) -> Key:
-    """Describe what is changed in the environment of a command."""
-    return block(
-        f"What {whose} changes in the environment of its commands.",
-        set=table(
-            "Variables that are set.",
-            _VARIABLES,
-            Key("loose", "The value of the variable; null leaves it alone.", None, null=True, says="text"),
-        ),
-        unset=texts("Variables that are removed.", "a list of names of variables", _VARIABLES.pattern),
-    )
 
 
 def _timeouts(inherited: bool) -> Key:
@@ -84,16 +71,22 @@ _TYPE = block(
     run=command("The command that does the work; without run and agent a person does it."),
     agent=text(None, "The agent preset that works, instead of run.", _AGENT_NAME, "the name of an agent preset"),
     check=command("The command that judges the tree that would land; exit 0 is yes."),
-    review=command("A second judge, which ends with APPROVED: or REJECTED: why."),
-    review_passes=whole(1, "How many reviews in a row must approve.", most=100),
+    review=block(
+        "A second judge; what is no map is its command.",
+        run=command("The command that reviews; its last line is APPROVED: or REJECTED: why."),
+        agent=text(None, "The agent preset that reviews, instead of run.", _AGENT_NAME, "the name of an agent preset"),
+        passes=whole(1, "How many reviews in a row must approve; an agent looks at something else in each.", most=100),
+    )._replace(short="run", says="a command, or a map of keys"),
     max_iterations=whole(None, "Iterations before the loop has failed; it wins over retry.max_iterations."),
     approve=flag(False, "A person must approve what the check let through."),
     parallel=flag(True, "False: siblings of this type run one after another."),
-    worktree=flag(True, "False: its commands run in the workspace, without a worktree of their own."),
+    worktree=flag(True, "False: its commands run without git, in an empty folder of their own below worktrees.dir."),
     lane=Key("names", "The lane it uses, or a list of which the first free one is taken.", None, null=True,
-             pattern=_LANES.pattern, says="the name of a lane, or a list of them"),
-    env=_env("this type"),
-    wrap=Key("wrap", "What is put around the command, for example a sandbox.", None, null=True,
+             pattern=LANES.pattern, says="the name of a lane, or a list of them"),
+    judge_lane=Key("names", "The lane of its judges, or a list; null is the reviewing agent's, else the attempt's.",
+                   None, null=True, pattern=LANES.pattern, says="the name of a lane, or a list of them"),
+    env=environment("this type"),
+    wrap=Key("wrap", "What is put around its command, check and review, for example a sandbox.", None, null=True,
              says='a list of arguments, one of which is "{command}"'),
     escalate=table(
         "Another agent after a number of failures of a class.",
@@ -117,7 +110,7 @@ _LANE = block(
     max_concurrent=whole(None, "How many attempts may use the lane at once; null is no limit."),
     usd_per_mtok=number(None, "What a million tokens cost, for clients that report no cost."),
     slow_above=positive(None, "The used share of the provider's window above which fewer are started.", most=1),
-    env=_env("this lane"),
+    env=environment("this lane"),
 )
 
 _PROJECT = block(
@@ -125,7 +118,9 @@ _PROJECT = block(
     weight=positive(1, "Its weight in the fair share."),
     max_concurrent=whole(None, "How many of its loops may be occupied at once; null is no limit."),
     budget=_budget("the project, within fair_share.window_hours,"),
-    repo=text(".", "Its repository."),
+    repo=text(
+        ".", "The top of its repository, a path from the workspace; . is the one around it, and null none."
+    )._replace(null=True),
 )
 
 _SCHEDULER = block(
@@ -177,14 +172,17 @@ _RETRY = block(
 )
 
 _HOOKS = block(
-    "Commands that are told what happened; the event is JSON on their standard input.",
-    post_create=command("After a loop was declared."),
-    pre_run=command("Before an attempt starts."),
-    post_run=command("After an attempt ended."),
+    "Commands beside the work. The first three are steps of an attempt: they run in the loop's folder with its "
+    "variables, are given nothing on standard input, and may take timeouts.check_secs. The others are told of an "
+    "event, which is JSON on their standard input; they run in the workspace and change nothing, whatever comes of it.",
+    post_create=command("In a new worktree, after worktrees.setup; if it fails the attempt does not start."),
+    pre_run=command("Before the command of each attempt; if it fails the attempt does not start."),
+    post_run=command("After the command of each attempt, before its work is committed."),
     on_complete=command("When a loop is complete."),
     on_park=command("When a loop is parked."),
-    on_settle=command("When the workspace has settled."),
+    on_settle=command("When the workspace has settled, once for all that has happened since the last time."),
     on_convoy_complete=command("When a convoy has landed."),
+    timeout_secs=positive(60, "The longest that a command which is told of an event may take."),
 )
 
 SCHEMA = block(
@@ -220,6 +218,8 @@ SCHEMA = block(
     limits=block("Bounds.", loops_per_plan=whole(10_000, "How many loops a plan may hold.", most=1_000_000)),
     types=table("The ladder of types.", _TYPES, _TYPE,
                 {"plan": {"child": "spec"}, "spec": {"child": "phase"}, "phase": {"child": "code"}, "code": {}}),
+    agents=table("Agent presets of your own, and what is changed in others; `agents/NAME.yml` holds the same.", AGENTS,
+                 PRESET),
     scheduler=_SCHEDULER,
     concurrency=_CONCURRENCY,
     dispatch=block(
@@ -235,7 +235,7 @@ SCHEMA = block(
     retry=_RETRY,
     lease=block("The right to make one attempt.", ttl_secs=positive(300, "How long a pull worker may be silent.")),
     timeouts=_timeouts(inherited=False),
-    lanes=table("Provider accounts, whose limits are shared.", _LANES, _LANE, {"default": {}},
+    lanes=table("Provider accounts, whose limits are shared.", LANES, _LANE, {"default": {}},
                 ramp=flag(True, "After a rest a lane starts with one loop and doubles.")),
     fair_share=block(
         "How use is measured.",
@@ -246,7 +246,14 @@ SCHEMA = block(
     budget=_budget("the workspace, within fair_share.window_hours,"),
     executor=block("Where attempts run.", kind=choice("On this machine, or on a Dask cluster.", "local", "dask")),
     hooks=_HOOKS,
-    notify=texts("URLs that are told what needs a person.", "a list of URLs", r"[A-Za-z][A-Za-z0-9+.-]*://\S+"),
+    notify=texts(
+        "Who is told what needs a person: http and https get a POST with JSON, other URLs are left to apprise.",
+        "a list of URLs", r"[A-Za-z][A-Za-z0-9+.-]*://\S+", secret=True,
+    ),
+    notify_on=texts(
+        "What the addresses of notify are told of.",
+        f"a list of {', '.join(OCCASIONS)}", "|".join(OCCASIONS), OCCASIONS,
+    ),
     serve=block(
         "The web page.",
         host=text("127.0.0.1", "The address that `serve` listens on."),

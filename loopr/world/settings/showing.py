@@ -9,6 +9,7 @@ from typing import Any
 
 from loopr.world.settings.keys import Key, allowed
 from loopr.world.settings.parts import Settings
+from loopr.world.settings.preset_keys import PRESET
 from loopr.world.settings.reading import plain
 from loopr.world.settings.schema import SCHEMA, find
 from loopr.world.settings.writing import block, flow
@@ -41,6 +42,11 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "loopr.yml", **_json(SCHEMA)}
 
 
+def preset_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of an agent preset, as a file in agents/ has it."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "agents/NAME.yml", **_json(PRESET)}
+
+
 def _json(key: Key) -> dict[str, Any]:
     """Describe one key."""
     described: dict[str, Any] = {"description": key.meaning, **_JSON_KINDS.get(key.kind, _json_scalar)(key)}
@@ -65,6 +71,8 @@ def _json_scalar(key: Key) -> dict[str, Any]:
 def _json_map(key: Key) -> dict[str, Any]:
     """Describe a map; one with nothing in it reads as null in YAML."""
     described: dict[str, Any] = {"type": ["object", "null"]}
+    if key.short:
+        return {"anyOf": [_json_map(key._replace(short="")), _json(key.keys[key.short])]}
     if key.keys:
         described["properties"] = {name: _json(child) for name, child in key.keys.items()}
     described["additionalProperties"] = _json(key.rest) if key.rest else False
@@ -76,7 +84,8 @@ def _json_map(key: Key) -> dict[str, Any]:
 
 def _json_texts(key: Key) -> dict[str, Any]:
     """Describe a list of texts."""
-    return {"type": "array", "items": {"type": "string", "pattern": f"^(?:{key.pattern})$"}}
+    kinds = ["array", "null"] if key.null else "array"
+    return {"type": kinds, "items": {"type": "string", "pattern": f"^(?:{key.pattern})$"}}
 
 
 def _json_names(key: Key) -> dict[str, Any]:

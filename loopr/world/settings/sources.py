@@ -7,6 +7,7 @@ can see in a moment that the policy it remembers still holds.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from loopr import __version__
 FILE = "loopr.yml"
 LOCAL_FILE = "loopr.local.yml"
 PREFIX = "LOOPR_"
+PRESETS = "agents"
 
 
 def files(workspace: Path | None, environ: Mapping[str, str], home: Path | None) -> list[tuple[Path, str]]:
@@ -28,6 +30,17 @@ def files(workspace: Path | None, environ: Mapping[str, str], home: Path | None)
     if workspace is not None:
         found += [(workspace / name, name) for name in (FILE, LOCAL_FILE)]
     return found
+
+
+def preset_files(workspace: Path | None) -> list[Path]:
+    """Name the files of the workspace that may be agent presets."""
+    if workspace is None:
+        return []
+    try:
+        with os.scandir(workspace / PRESETS) as entries:
+            return sorted(workspace / PRESETS / each.name for each in entries if each.name.endswith(".yml"))
+    except OSError:
+        return []
 
 
 def _labelled(path: Path, home: Path | None) -> tuple[Path, str]:
@@ -49,6 +62,12 @@ def seal(workspace: Path | None, environ: Mapping[str, str], home: Path | None, 
             digest.update(b"file" + hashlib.sha256(path.read_bytes()).digest())
         except OSError:
             digest.update(b"none")
+    for path in preset_files(workspace):
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        digest.update(f"\0{path.name}\0{found.st_mtime_ns}\0{found.st_size}".encode(errors="surrogateescape"))
     for name in variables(environ):
         digest.update(f"\0{name}\0{environ[name]}".encode(errors="surrogateescape"))
     for each in overrides:

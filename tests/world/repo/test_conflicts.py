@@ -56,7 +56,7 @@ def test_markers_that_are_left_are_a_refusal(tmp_path: Path) -> None:
     commits.commit_attempt(ground, "oauth.late.g1", 2, say("oauth.late.g1", 2))
     built = landing.build_candidate(ground, "oauth.late.g1", PLAN, 2)
     assert isinstance(built, Candidate)
-    assert [problem.message for problem in built.refused] == ["a.txt has conflict markers left"]
+    assert [(each.where, each.message) for each in built.refused] == [("a.txt", "has conflict markers left")]
     write(root / "worktrees" / "oauth.late.g1", {"a.txt": "Title\n=======\n"})
     commits.commit_attempt(ground, "oauth.late.g1", 3, say("oauth.late.g1", 3))
     built = landing.build_candidate(ground, "oauth.late.g1", PLAN, 3)

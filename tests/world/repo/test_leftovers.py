@@ -156,6 +156,21 @@ def test_a_folder_in_which_somebody_lives_is_kept(tmp_path: Path) -> None:
     assert tree.folder.is_dir()
 
 
+def test_a_worktree_that_is_taken_meanwhile_is_kept(tmp_path: Path) -> None:
+    """A folder that an engine gives to another loop while it is looked at is kept, and is no error."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    take(ground, "oauth.one.g1")
+
+    def taken(place: Path) -> str:
+        place.rename(place.with_name("oauth.two.g1"))
+        return ""
+
+    listed = [each for each in leftovers.leftovers(ground, set(), taken) if each.kind == "worktree"]
+    assert [(each.may_go, each.why) for each in listed] == [(False, "the engine has just taken it")]
+
+
 def test_more_than_the_pool_keeps_may_go(tmp_path: Path) -> None:
     """When the pool was made smaller, the gc takes what is too much."""
     root = plant(tmp_path / "repo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,29 @@ def test_a_move_that_the_users_checkout_made_is_a_persons(tmp_path: Path) -> Non
     git(root, "checkout", "-q", "-b", "topic")
     found = watch.changes(ground, before, watch.look(ground))
     assert {change.name: change.by_person for change in found} == {"refs/heads/main": True, "refs/heads/topic": True}
+
+
+def test_a_stash_that_the_users_checkout_made_is_a_persons(tmp_path: Path) -> None:
+    """The user may stash while loops run; what a loop has stashed, or taken from the user's, is none of theirs."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree, texts = take(ground, "oauth.one.g1"), count()
+
+    def by_person(deed: Callable[[], object]) -> bool:
+        """Do something to the stash, and say whether it is taken for a person's doing."""
+        before = watch.look(ground)
+        deed()
+        (found,) = watch.changes(ground, before, watch.look(ground))
+        assert found.what == "stash"
+        return found.by_person
+
+    def stash(folder: Path, *words: str) -> None:
+        write(folder, {"a.txt": f"{next(texts)}\n"})
+        git(folder, "stash", "push", *words)
+
+    assert by_person(lambda: stash(root))
+    assert by_person(lambda: (stash(root, "-m", "mine"), stash(root)))
+    assert not by_person(lambda: stash(tree.folder))
+    assert not by_person(lambda: (stash(tree.folder), stash(root)))
+    assert not by_person(lambda: git(tree.folder, "stash", "drop"))

@@ -1,0 +1,97 @@
+"""What it means that the engine, its machine or its settings report something: the part of `intake.py` without loops.
+
+Forgives as that does: what is known already leads to nothing. Knows no file and no attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from loopr.core import observations as o
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.core.limits import UNKNOWN_WINDOW_MS
+from loopr.core.policy import encode_policy
+from loopr.core.scene import Scene
+
+
+def _policy_seen(scene: Scene, seen: o.PolicySeen, now: int) -> Iterator[Event]:
+    """The policy is journalled whole, when it changes; lanes that were parked over settings may be mended now."""
+    changed = seen.policy != scene.policy or not scene.shared.policy_known
+    before = scene.shared.seal
+    if changed or seen.seal != scene.shared.seal:
+        yield w.PolicyLoaded(encode_policy(seen.policy), seen.seal)
+    if changed or (before and seen.seal != before):
+        for name in [name for name, lane in scene.shared.lanes.items() if lane.parked]:
+            yield w.LaneReset(name, "changed settings")
+
+
+def _lane_level(scene: Scene, seen: o.LaneLevel, now: int) -> Iterator[Event]:
+    """A lane's window is so full: told again only where that makes a difference, above the level that slows it down."""
+    lane, warning = scene.shared.lane(seen.lane), scene.policy.lane(seen.lane).slow_above
+    known = lane.level if now < lane.level_until else 0
+    if warning is None or max(known, seen.level) < warning:
+        return
+    until = seen.resets_at if seen.resets_at is not None and seen.resets_at > now else now + UNKNOWN_WINDOW_MS
+    if seen.level != known or (seen.resets_at is not None and until != lane.level_until):
+        yield w.LaneMeasured(seen.lane, seen.level, until)
+
+
+def _host_seen(scene: Scene, seen: o.HostSeen, now: int) -> Iterator[Event]:
+    """The machine changed its mind."""
+    if scene.shared.host != (seen.reason, seen.until, seen.refusals):
+        yield w.HostChanged(seen.reason, seen.until, seen.refusals)
+
+
+def _engine_began(scene: Scene, seen: o.EngineBegan, now: int) -> Iterator[Event]:
+    """An engine has begun."""
+    yield w.EngineStarted(seen.pid, seen.host)
+
+
+def _engine_drains(scene: Scene, seen: o.EngineDrains, now: int) -> Iterator[Event]:
+    """Nothing more is started."""
+    if not scene.shared.engine.draining:
+        yield w.EngineDraining(seen.by)
+
+
+def _engine_left(scene: Scene, seen: o.EngineLeft, now: int) -> Iterator[Event]:
+    """The engine has ended in good order."""
+    yield w.EngineEnded()
+
+
+def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event]:
+    """Every stored instant moves with the clock."""
+    yield w.ClockMoved(-seen.by_ms)
+
+
+# --- who is told ----------------------------------------------------------------------------------------------------
+
+
+def _listeners_set(scene: Scene, seen: o.ListenersSet, now: int) -> Iterator[Event]:
+    """Whoever is set for the first time begins here, and whoever is set no more is forgotten."""
+    heard = scene.shared.heard
+    for name in sorted(set(seen.listeners) - heard.keys()):
+        yield w.ListenerHeard(name, seen.upto)
+    for name in sorted(heard.keys() - set(seen.listeners)):
+        yield w.ListenerLeft(name)
+
+
+def _listener_told(scene: Scene, seen: o.ListenerTold, now: int) -> Iterator[Event]:
+    """A listener has heard more; one that is set no more is not asked."""
+    if scene.shared.heard.get(seen.listener, seen.upto) < seen.upto:
+        yield w.ListenerHeard(seen.listener, seen.upto)
+
+
+SERVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event]]] = {
+    o.PolicySeen: _policy_seen,
+    o.LaneLevel: _lane_level,
+    o.HostSeen: _host_seen,
+    o.EngineBegan: _engine_began,
+    o.EngineDrains: _engine_drains,
+    o.EngineLeft: _engine_left,
+    o.ClockBehind: _clock_behind,
+    o.ListenersSet: _listeners_set,
+    o.ListenerTold: _listener_told,
+}
+"""What each of these observations means."""

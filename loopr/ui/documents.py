@@ -1,0 +1,100 @@
+"""The documents of the verbs that show the state of a workspace, the same for every surface.
+
+Each looks once and changes nothing. Must never know a terminal or a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from loopr.core.gates import first_closed
+from loopr.core.model import Loop, Status
+from loopr.errors import NotFound, UserError
+from loopr.ui import story, views
+from loopr.ui.names import find_id
+from loopr.ui.views import Row
+from loopr.wiring import Scenery, Workspace
+
+
+class Filter(NamedTuple):
+    """Which loops a list is to have: those that are like all of this."""
+
+    loop: str | None = None
+    status: Sequence[str] = ()
+    type: Sequence[str] = ()
+    project: Sequence[str] = ()
+    ready: bool = False
+
+
+def tree(workspace: Workspace, seen: Scenery, loop: str | None) -> Row:
+    """Return the hierarchy, or what is below a loop."""
+    top = find_id(seen.scene.loops, loop) if loop else None
+    return views.tree(seen.scene, seen.now, str(workspace.place.root), seen.scene.tree.walk(top))
+
+
+def chosen_loops(seen: Scenery, wanted: Filter) -> list[Loop]:
+    """List the loops that a filter lets through, in tree order."""
+    scene, now = seen.scene, seen.now
+    _check_known("type", wanted.type, scene.policy.types)
+    _check_known("project", wanted.project, {*scene.policy.projects, *(each.project for each in scene.loops.values())})
+    every: Iterable[Loop] = scene.tree.walk(find_id(scene.loops, wanted.loop) if wanted.loop else None)
+    if Status.INVALIDATED.value in wanted.status:
+        every = [*every, *(scene.loops[each] for each in sorted(scene.tree.by_status[Status.INVALIDATED]))]
+    return [
+        each
+        for each in every
+        if (not wanted.status or each.status.value in wanted.status)
+        and (not wanted.type or each.type in wanted.type)
+        and (not wanted.project or each.project in wanted.project)
+        and (not wanted.ready or (each.status is Status.PENDING and first_closed(scene, each, now) is None))
+    ]
+
+
+def _check_known(what: str, given: Sequence[str], known: Iterable[str]) -> None:
+    """Refuse a word that can match no loop."""
+    for each in given:
+        if each not in set(known):
+            raise UserError(f"there is no {what} {each!r}", hint=f"known: {', '.join(sorted(known))}")
+
+
+def listed(workspace: Workspace, seen: Scenery, loops: Iterable[Loop]) -> Row:
+    """Return a list of loops."""
+    return views.tree(seen.scene, seen.now, str(workspace.place.root), loops)
+
+
+def status(workspace: Workspace, seen: Scenery) -> Row:
+    """Return what the workspace as a whole is doing."""
+    return views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
+
+
+def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:
+    """Return one loop with its attempts and its children."""
+    found = _found(seen, loop)
+    try:
+        with workspace.journal() as journal:
+            attempts = story.attempts(journal.story(found.id))
+    except NotFound:
+        attempts = []
+    return views.show(seen.scene, found, seen.now, attempts)
+
+
+def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
+    """Return why a loop does not run, its score and its story."""
+    found = _found(seen, loop)
+    with workspace.journal() as journal:
+        told = story.story(journal.story(found.id))
+    return views.why(seen.scene, found, seen.now, told)
+
+
+def _found(seen: Scenery, loop: str) -> Loop:
+    """Return the loop that is meant."""
+    return seen.scene.loops[find_id(seen.scene.loops, loop)]
+
+
+def coming(workspace: Workspace, at: int | None) -> Row:
+    """Return the next round of launches, before it is decided."""
+    from loopr.ui.preview import next_round
+
+    forest, _, now = workspace.ponder(at)
+    return next_round(forest, now)

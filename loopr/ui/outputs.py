@@ -1,0 +1,124 @@
+"""Which output is meant: from what somebody types to a loop, one of its attempts, and the runs that wrote it.
+
+Knows the journal and the folders of runs, for reading. Must never know how output is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr import wiring
+from loopr.core.model import Loop, Status, decode_loop
+from loopr.errors import NotFound, UserError
+from loopr.ui import logs, story, views
+from loopr.ui.names import find_id
+from loopr.wiring import Workspace
+from loopr.world.launcher.words import STREAMS
+from loopr.world.runs import Runs
+
+RUNNING = frozenset({Status.LEASED, Status.RUNNING})
+
+
+class Wanted(NamedTuple):
+    """Which output is asked for."""
+
+    attempt: int | None = None
+    iteration: int | None = None
+    step: str = ""
+    names: tuple[str, ...] = STREAMS
+    tail: int | None = None
+    following: bool = False
+    raw: bool = False
+
+
+class Chosen(NamedTuple):
+    """What is meant: a loop, one of its attempts, and the runs of it whose output is wanted."""
+
+    loop: Loop
+    attempt: int
+    generation: int
+    folders: list[Path]
+    step: str
+
+
+def one_loop(workspace: Workspace, text: str) -> Loop:
+    """Return the one loop that is meant; no other is read."""
+    try:
+        with workspace.journal() as journal:
+            bodies = dict(journal.rows("loops"))
+    except NotFound:
+        bodies = {}
+    return decode_loop(json.loads(bodies[find_id(bodies, text)]))
+
+
+def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:
+    """Find the loop, the attempt and the runs that are meant."""
+    if wanted.attempt is not None and wanted.iteration is not None:
+        raise UserError("--attempt and --iteration name two things", hint="leave one of the two out")
+    loop, runs = one_loop(workspace, text), Runs(workspace.place.state)
+    attempt, step = wanted.attempt, wanted.step
+    if wanted.iteration is not None:
+        attempt = _attempt_of(workspace, loop, wanted.iteration)
+    if attempt is None and wanted.following and loop.lease is not None and loop.status in RUNNING and not step:
+        folder = runs.folder(loop.name, loop.lease.attempt)  # it may not be there yet
+        return Chosen(loop, loop.lease.attempt, loop.generation, [folder], "")
+    found = logs.find_attempt(runs, loop, attempt)
+    if found is None:
+        raise _none_yet(runs, loop, attempt)
+    folders = logs.steps_of(found.folder, step) if step else [found.folder]
+    if not folders:
+        hint = f"`loopr logs {loop.id}` shows what its command has written"
+        raise NotFound(f"attempt {found.attempt} of {loop.id} has no {step} yet", hint=hint)
+    return Chosen(loop, found.attempt, found.generation, folders, step)
+
+
+def _attempt_of(workspace: Workspace, loop: Loop, iteration: int) -> int:
+    """Return the latest attempt of an iteration."""
+    with workspace.journal() as journal:
+        rows = story.attempts(journal.story(loop.id))
+    found = [row["attempt"] for row in rows if row["iteration"] == iteration]
+    if not found:
+        raise NotFound(f"{loop.id} has no iteration {iteration}", hint=f"`loopr show {loop.id}` lists its attempts")
+    return int(found[-1])
+
+
+def _none_yet(runs: Runs, loop: Loop, attempt: int | None) -> NotFound:
+    """Say that there is no such attempt, or none at all."""
+    known = logs.known_attempts(runs, loop)
+    if attempt is not None and known:
+        return NotFound(
+            f"there is no output of attempt {attempt} of {loop.id}", hint=f"there is of {', '.join(map(str, known))}"
+        )
+    if attempt is not None and attempt <= loop.attempt:
+        return NotFound(f"there is no output of attempt {attempt} of {loop.id}", hint="logs.keep_days may have passed")
+    return NotFound(
+        f"{loop.id} has no output yet: it is {loop.status}", hint=f"`loopr why {loop.id}` says what it waits for"
+    )
+
+
+def outputs_document(workspace: Workspace, text: str, wanted: Wanted) -> views.Row:
+    """Return the output as a document; what is not UTF-8 in it is replaced."""
+    found = choose_output(workspace, text, wanted)
+    rows = []
+    for folder in found.folders:
+        outcome = logs.outcome_of(folder)
+        texts = {}
+        for name in wanted.names:
+            pieces = logs.Stream(folder, name).read()
+            raw = b"".join(pieces) if wanted.tail is None else logs.last_lines(pieces, wanted.tail)
+            texts[Path(name).stem] = raw.decode("utf-8", "replace")
+        rows.append(
+            {
+                "step": "run" if not found.step else folder.name,
+                "folder": str(folder),
+                "ended": outcome is not None,
+                "reason": outcome.reason if outcome else None,
+                "exit": outcome.code if outcome else None,
+                "stdout": texts.get("stdout"),
+                "stderr": texts["stderr"],
+            }
+        )
+    body = {"id": found.loop.id, "attempt": found.attempt, "generation": found.generation, "outputs": rows}
+    return views.document(wiring.wall_clock(), body)

@@ -1,0 +1,85 @@
+"""Agent presets as rows: what there is, what each consists of, and whether its program is on this machine.
+
+Knows presets and the search path. Must never start a program, nor know a terminal.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from typing import Any
+
+from loopr.core.entries import Command
+from loopr.errors import SettingsError
+from loopr.world.environment import reads_prompt_file
+from loopr.world.settings import Settings
+from loopr.world.settings.presets import Preset, mentions
+
+Row = dict[str, Any]
+_SHORT = ("name", "about", "program", "lanes", "types", "from", "problem")
+
+
+def preset_rows(settings: Settings, path: str | None) -> list[Row]:
+    """List all presets, those that cannot be used with what is wrong with them."""
+    return [_row(settings, name, path) for name in settings.shelf.names]
+
+
+def _row(settings: Settings, name: str, path: str | None) -> Row:
+    """Tell one preset in short."""
+    users = sorted({key.split(".")[1] for key, each in mentions(settings.values) if each == name})
+    try:
+        preset = settings.preset(name)
+    except SettingsError as error:
+        told = "; ".join(str(each) for each in error.problems)
+        return dict.fromkeys(_SHORT) | {"name": name, "lanes": [], "types": users, "problem": told}
+    program = program_of(preset.command, path)
+    told_all = (name, preset.about or None, program, list(preset.lanes), users, preset.origin, None)
+    return dict(zip(_SHORT, told_all, strict=True))
+
+
+def program_of(command: Command, path: str | None) -> str | None:
+    """Find the program of a command; None where it is not on this machine, or where a shell finds it."""
+    return None if isinstance(command, str) else shutil.which(command[0], path=path)
+
+
+def preset_row(preset: Preset, path: str | None) -> Row:
+    """Tell all of one preset."""
+    return {
+        "name": preset.name,
+        "about": preset.about or None,
+        "from": preset.origin,
+        "command": preset.command if isinstance(preset.command, str) else list(preset.command),
+        "program": program_of(preset.command, path),
+        "prompt": "file" if reads_prompt_file(preset.command) else "stdin",
+        "model": preset.model or None,
+        "env": {"set": dict(preset.set), "unset": list(preset.unset)},
+        "own_tmpdir": preset.own_tmpdir,
+        "lanes": list(preset.lanes),
+        "reader": preset.reader,
+        "reports_cost": preset.reports_cost,
+        "success": preset.success or None,
+        "signs": {kind: list(each) for kind, each in preset.signs.items()},
+        "mend": dict(preset.mend),
+        "version": preset.version if isinstance(preset.version, str | None) else list(preset.version),
+        "install": preset.install or None,
+    }
+
+
+def preset_words(row: Row) -> list[tuple[str, str]]:
+    """Word a preset for a person, a line for each thing."""
+    told = [(key, _words(row[key])) for key in ("name", "about", "from", "command", "program", "prompt", "model")]
+    told += [("set", f"{name}={value}") for name, value in row["env"]["set"].items()]
+    told += [("unset", ", ".join(row["env"]["unset"]))] if row["env"]["unset"] else []
+    told += [("TMPDIR", "a folder of the attempt's own")] if row["own_tmpdir"] else []
+    told += [("lane", ", ".join(row["lanes"])), ("reader", row["reader"]), ("success", _words(row["success"]))]
+    told += [(kind, each) for kind, patterns in row["signs"].items() for each in patterns]
+    told += [(f"mend {kind}", words) for kind, words in row["mend"].items()]
+    told += [("version", _words(row["version"])), ("install", _words(row["install"]))]
+    return [(key, words) for key, words in told if words]
+
+
+def _words(value: Any) -> str:
+    """Write a value on one line, nothing for none."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else shlex.join(value)

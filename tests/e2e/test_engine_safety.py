@@ -1,0 +1,156 @@
+"""What reaches a command and what does not: environments, sandboxes, and a secret that is looked for everywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.repos import Repo, opened
+
+KEY = "sk-planted-0123456789abcdef"
+GUIDE = Path(__file__).parents[2] / "docs/guide/limits-and-budgets.md"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    """Give a repository."""
+    with opened(tmp_path) as found:
+        yield found.found()
+
+
+def plan(repo: Repo, code: str, names: str = "a") -> None:
+    """Set a repository up for a plan with code loops, as the settings of their type say."""
+    repo.settings(f"types:\n  plan: {{child: code}}\n  code: {code}\n")
+    children = ", ".join(f"{{id: {each}}}" for each in names.split())
+    repo.write({"plan.md": f"---\nchildren: [{children}]\n---\n# Demo\n"})
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+
+def everything_with(repo: Repo, words: str) -> list[str]:
+    """List the files of the workspace, settings left aside, in which some words are, in whatever way."""
+    found = []
+    for path in sorted(repo.root.rglob("*")):
+        said = path.name not in ("loopr.local.yml", "loopr.yml") and path.is_file() and not path.is_symlink()
+        if said and words.encode() in path.read_bytes():
+            found.append(str(path.relative_to(repo.root)))
+    return found
+
+
+def test_a_planted_key_is_nowhere(repo: Repo) -> None:
+    """Keys that commands are given, by loopr's environment, a lane or a type, are in no file that loopr writes.
+
+    That holds for prompts, feedback, logs, the journal and what is kept beside attempts, through refusals, limits, a
+    crash of the engine, hooks, a parked lane and a broken command.
+    """
+    script = repo.script(
+        "code",
+        'test "$OUTER_KEY$LANE_KEY$TYPE_KEY" = "${PLANTED}1${PLANTED}2${PLANTED}3" || exit 78\n'
+        'case "$LOOPR_LOOP-$LOOPR_ITERATION" in */a-1) echo no; exit 1;; */b-*) kill -9 $$;; */c-*) exit 127;; esac\n'
+        'if test "$LOOPR_ATTEMPT" = 2; then tell waits; wait_at gate; exit 75; fi; echo done > work',
+    )
+    hook = repo.script("hook", "cat > /dev/null")
+    plan(repo, f"{{run: '{script}', check: 'test -e work', review: 'echo APPROVED:', lane: paid}}", "a b c")
+    keys = {"lanes": {"paid": {"env": {"set": {"LANE_KEY": f"{KEY}2"}}}}}
+    keys |= {"types": {"code": {"env": {"set": {"TYPE_KEY": f"{KEY}3"}}}}}
+    repo.write({"loopr.local.yml": json.dumps(keys | {"retry": {"base_secs": 0.1, "max_attempts": 2}})})
+    repo.write({"loopr.yml": (repo.root / "loopr.yml").read_text() + f"hooks: {{on_park: '{hook}'}}\n"})
+    repo.env |= {"OUTER_KEY": f"{KEY}1", "PLANTED": KEY}
+    gate = repo.gate("gate")
+    process = repo.begin("start", "plan.md")
+    repo.heard(1)
+    process.kill()
+    gate.open()
+    repo.loopr("run", code=1)
+    for words in (
+        "status --json",
+        "show demo/a --json",
+        "why demo/b --json",
+        "events --json",
+        "prompt demo/b",
+        "doctor",
+    ):
+        assert KEY not in repo.loopr(*words.split(), code=None).out
+    assert repo.statuses() == {"demo": "complete", "demo/a": "complete", "demo/b": "parked", "demo/c": "parked"}
+    assert everything_with(repo, KEY) == []
+
+
+def test_the_search_finds_what_is_there(repo: Repo) -> None:
+    """A command that prints its key is not protected from itself: the search finds it in its log."""
+    plan(repo, "{run: 'echo $OUTER_KEY'}")
+    repo.loopr("start", "plan.md", OUTER_KEY=KEY)
+    assert any(each.endswith("stdout.log") for each in everything_with(repo, KEY))
+
+
+# --- environments -----------------------------------------------------------------------------------------------------
+
+
+def names(repo: Repo, env: str, **outer: str) -> set[str]:
+    """List the variables that a command sees, loopr's own left aside."""
+    plan(repo, f"{{run: 'env -0 > \"$DESK/env\"', check: 'env -0 > \"$DESK/judge\"', env: {env}}}")
+    repo.loopr("start", "plan.md", **outer)
+    found = [{each.partition("=")[0] for each in repo.note(name).split("\0") if each} for name in ("env", "judge")]
+    assert found[0] - {"_"} == found[1] - {"_"}
+    return {each for each in found[0] if not each.startswith("LOOPR")}
+
+
+def test_only_what_is_named_gets_in(repo: Repo) -> None:
+    """With `env.only` a command and its judge have the basics, what is named and what is set, and nothing else."""
+    outer = {"SECRET": "x", "AWS_KEY": "x", "CI": "1", "CI_URL": "y", "LC_TIME": "C", "CLAUDECODE": "1"}
+    found = names(repo, "{only: [DESK, CI*, AWS_KEY], unset: [AWS_*], set: {MINE: 1}}", **outer)
+    assert {"PATH", "HOME", "LC_TIME", "CI", "CI_URL", "MINE", "DESK"} <= found
+    assert not {"SECRET", "AWS_KEY", "CLAUDECODE"} & found
+    known = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR", "PWD", "OLDPWD"}
+    known |= {"DESK", "CI", "CI_URL", "MINE", "TRACEPARENT", "GIT_CEILING_DIRECTORIES", "SHLVL", "_"}
+    assert {each for each in found if not each.startswith("LC_")} <= known
+
+
+def test_everything_else_gets_in_by_default(repo: Repo) -> None:
+    """Without it a command has what loopr was started with, less what is taken out, by name or with stars."""
+    found = names(
+        repo, "{unset: [SECRET, 'AWS_*']}", SECRET="x", AWS_KEY="x", AWS_ID="x", OTHER="1", GIT_DIR="/nowhere"
+    )
+    assert "OTHER" in found
+    assert not {"SECRET", "AWS_KEY", "AWS_ID", "GIT_DIR"} & found
+
+
+# --- sandboxes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_wrap_goes_around_command_and_judges(repo: Repo) -> None:
+    """What is given as `wrap` is put around the command, the check and the review, with placeholders filled in."""
+    wrap = json.dumps(["env", "WRAPPED={loop}", "{command}"])
+    judge = 'test "$WRAPPED" = demo/a'
+    judges = f"check: '{judge}', review: '{judge} && echo APPROVED:'"
+    plan(repo, f"{{run: [sh, -c, 'echo $WRAPPED > made'], {judges}, wrap: {wrap}}}")
+    repo.loopr("start", "plan.md")
+    assert repo.on_branch("demo", "made") == "demo/a"
+
+
+def bubblewrap_runs() -> bool:
+    """Say whether a sandbox can be made here at all."""
+    if shutil.which("bwrap") is None:
+        return False
+    words = ["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "--", "true"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not bubblewrap_runs(), reason="bubblewrap does not run here")
+def test_the_sandbox_of_the_guide(repo: Repo) -> None:
+    """In the sandbox that the guide shows a command writes in its worktree, and nowhere else; its work lands."""
+    outside = [repo.root / "README", Path.home() / "mark of a sandbox", repo.root / "worktrees" / "mark"]
+    script = "; ".join(f"{{ echo outside > '{each}'; }} 2> /dev/null || true" for each in outside)
+    (wrap,) = re.findall(r"wrap: (\[bwrap.*?\])", GUIDE.read_text(), re.DOTALL)
+    run = json.dumps(["sh", "-c", f"echo inside > made; {script}"])
+    plan(repo, f"{{run: {run}, check: test -e made, wrap: {' '.join(wrap.split())}}}")
+    repo.loopr("start", "plan.md")
+    assert repo.on_branch("demo", "made") == "inside"
+    assert [each.exists() for each in outside] == [True, False, False]
+    assert outside[0].read_text() == "what was there\n"
