@@ -89,6 +89,7 @@ class Workspace:
         self.place: Place = find_place(start)
         self.environ, self._overrides = environ, overrides
         self.actor = actor or environ.get("USER") or environ.get("LOGNAME") or "somebody"
+        self.doubt = ""  # what is wrong with the settings, where what is shown goes by those from before
 
     @cached_property
     def settings(self) -> Settings:
@@ -109,8 +110,16 @@ class Workspace:
         return seal(self.place.root, self.environ, Path(home) if home else None, self._overrides)
 
     def _settle(self, known: str) -> Policy | None:
-        """Return the policy of now, None if it is the one whose seal is known."""
-        return None if known == self.seal() else self.policy
+        """Return the policy of now, None if it is the one whose seal is known, or if what is written now is wrong."""
+        if known == self.seal():
+            return None
+        try:
+            return self.policy
+        except SettingsError as error:
+            if not known or self._overrides:
+                raise
+            self.doubt = str(error)
+            return None
 
     @property
     def specs(self) -> Path:
@@ -211,14 +220,11 @@ class Workspace:
         from loopr.engine import Engine, Journalled, Mind
         from loopr.world.lock import EngineLock
 
-        policy, hands = self.seen_policy(), self.hands()
         remember_place(self.place)
-        with (
-            EngineLock.acquire(self.place.lock, "turn"),
-            Journal.open(self.place.journal, create=True) as journal,
-        ):
-            mind = Mind(Journalled(journal), wall_clock, self.actor, policy)
-            yield Engine(mind, hands)
+        with EngineLock.acquire(self.place.lock, "turn"):  # who is held up by an engine goes by what that decides by
+            policy, hands = self.seen_policy(), self.hands()
+            with Journal.open(self.place.journal, create=True) as journal:
+                yield Engine(Mind(Journalled(journal), wall_clock, self.actor, policy), hands)
 
     @contextmanager
     def visit(self) -> Iterator[Engine]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ settings.register_profile("ci", max_examples=100, deadline=None, derandomize=Tru
 settings.register_profile("desk", max_examples=50, deadline=None, print_blob=True)
 settings.register_profile("soak", max_examples=5000, deadline=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script: what tests start would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DEFAULT_SEEDS = 2000
 

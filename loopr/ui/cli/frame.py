@@ -66,6 +66,12 @@ class Frame:
         """Tell a person something that is no data."""
         sys.stderr.write(f"{text}\n")
 
+    def tell_doubt(self) -> None:
+        """Tell a person that the settings are wrong, where a verb could do without them."""
+        opened: Workspace | None = self.__dict__.get("workspace")
+        if opened is not None and opened.doubt:
+            self.note(f"the settings are wrong, this goes by those from before:\n{opened.doubt}")
+
 
 def _print(text: str) -> None:
     """Write to stdout; a reader that has seen enough, as `head` has, is no failure."""
@@ -98,7 +104,9 @@ def _framed(function: Function, *, timed: bool) -> Function:
             at=given.pop("at", None),
             sets=given.pop("sets"),
         )
-        return function(frame, **given)
+        result = function(frame, **given)
+        frame.tell_doubt()
+        return result
 
     wrapped_verb.__doc__ = function.__doc__
     wrapped_verb.__name__ = function.__name__
