@@ -17,7 +17,7 @@ settings.register_profile("desk", max_examples=50, deadline=None, print_blob=Tru
 settings.register_profile("soak", max_examples=5000, deadline=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script: what tests start would inherit it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script; what we start would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DEFAULT_SEEDS = 2000
