@@ -78,8 +78,8 @@ class Aftermath:
 
     @property
     def spared(self) -> bool:
-        """Say whether nobody struck a command, or what watches one."""
-        return all(life.victim in ("engine", "launcher", "clock", "") for life in self.made.lives)
+        """Say whether nobody struck a command, or what watches one, or what was about to start one."""
+        return all(life.victim in ("engine", "clock", "") for life in self.made.lives)
 
     def of(self, *kinds: type[e.LoopEvent]) -> list[e.LoopEvent]:
         """Return the events of some kinds."""
