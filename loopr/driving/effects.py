@@ -31,6 +31,7 @@ from loopr.hands import FileHands
 from loopr.world.processes import Outcome
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.leftovers import remove_stale_locks
+from loopr.world.repo.plain import clear_going
 from loopr.world.repo.worktrees import ensure_ignored
 
 Entries = Callable[[str], Entry | None]
@@ -224,7 +225,8 @@ class Effects:
             self._give_back(loop.name, self._ground_of(forest, loop))
 
     def tidy_leftovers(self, forest: Forest) -> None:
-        """Give back the folders that an earlier engine did not come to."""
+        """Give back the folders that an earlier engine did not come to, or was just taking away."""
+        clear_going(self.kit.worktrees)
         wanted = {loop.name for loop in forest.loops.values() if loop.status in _WORKING or loop.ending is not None}
         names = {name for ground in self.kit.grounds.values() for name in known_names(ground)}
         if self.kit.worktrees.is_dir():

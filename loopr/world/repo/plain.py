@@ -68,5 +68,10 @@ def remove_plain(worktrees: Path, names: Iterable[str]) -> set[str]:
                 if (folder / _MARK).is_file() or not any(folder.iterdir()):
                     folder.rename(f"{place}/{name}")
                     gone.add(name)
-    shutil.rmtree(going, ignore_errors=True)  # also what a crash has left there
+    clear_going(worktrees)
     return gone
+
+
+def clear_going(worktrees: Path) -> None:
+    """Remove what is out of sight already, and what a crash has left there."""
+    shutil.rmtree(worktrees / _GOING, ignore_errors=True)

@@ -70,3 +70,13 @@ def test_a_worktree_in_the_place_of_a_plain_folder_is_told(tmp_path: Path) -> No
     take(ground, NAME)
     with pytest.raises(WorldError, match="in the way"):
         plain.ensure_plain(ground.worktrees, NAME)
+
+
+def test_what_a_crash_has_left_out_of_sight_is_cleared(tmp_path: Path) -> None:
+    """A folder that was moved out of sight and not yet removed goes at the next beginning, and nothing else does."""
+    ground = ground_of(plant(tmp_path / "repo"))
+    plain.clear_going(ground.worktrees)
+    folder = plain.ensure_plain(ground.worktrees, NAME)
+    write(ground.worktrees, {".gone/abc/old.g1/.loopr/plain": "", ".gone/abc/old.g1/x.txt": "x\n"})
+    plain.clear_going(ground.worktrees)
+    assert [each.name for each in ground.worktrees.iterdir()] == [folder.name]
