@@ -5,6 +5,7 @@ Knows how lines become events, and a verdict a report. Must never know a client'
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ from loopr.world.agents.words import (
 _OF_INPUT = ("command", "file_path", "filePath", "path", "pattern", "query", "url", "description", "prompt")
 
 
-class Reader:
+class Reader(ABC):
     """Reads the stream of one attempt; `last` is what its agent said or did last, `used` what it has used so far."""
 
     def __init__(self, rules: Rules) -> None:
@@ -83,13 +84,13 @@ class Reader:
 
     # -- what each client says in its own way
 
+    @abstractmethod
     def read(self, line: str) -> Iterator[str]:
         """Read one line, and give what is said in it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def judge(self, ending: Ending) -> Verdict:
         """Say how it ended."""
-        raise NotImplementedError
 
 
 class EventReader(Reader):
@@ -107,9 +108,9 @@ class EventReader(Reader):
                 self.heard, self.waits = True, None
                 yield from self.take(event)
 
+    @abstractmethod
     def take(self, event: Event) -> Iterator[str]:
         """Take one event, and give what is said in it."""
-        raise NotImplementedError
 
     def cut_short(self, ending: Ending) -> Verdict:
         """Word the end of a stream that has not come to its last event; it may have been ended while it waited."""
