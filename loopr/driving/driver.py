@@ -90,11 +90,6 @@ class Driver:
         """What keeps the engine from remembering anything, or others from reporting to it; nothing if all is well."""
         return self._trouble or self._upkeep.full
 
-    @property
-    def wake_descriptor(self) -> int:
-        """The descriptor to which a byte may be written, from a signal too, so that the engine looks around at once."""
-        return self._waker
-
     def ask(self, wish: Wish, by: str) -> None:
         """Ask the engine to stop; from any thread or signal."""
         self._wish, self._wisher = max(self._wish, wish), by

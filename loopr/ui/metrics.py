@@ -21,7 +21,6 @@ from loopr.ui import story, views
 BUCKETS = (1, 5, 15, 60, 300, 900, 3600, 14_400)
 """The upper edges of the histograms, in seconds: a check, a script, an agent, the longest that is let run."""
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BACK = {NAMES[kind]: rule.tos for kind, rule in LIFECYCLE.items() if rule.tos and Status.PENDING in rule.tos}
 
 Labels = tuple[tuple[str, str], ...]
