@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -248,7 +248,7 @@ def ours(root: Path) -> dict[int, str]:
     spared = set(_line_above(os.getpid()))
     inodes = _listening()
     for pid in proc.pids():
-        line = proc.read(f"/proc/{pid}/cmdline")
+        line = _line_of(pid)
         if pid in spared or b"crashing.py" in line or not (mark in line or mark in proc.read(f"/proc/{pid}/environ")):
             continue
         seen = proc.stat(pid)
@@ -268,8 +268,24 @@ def _line_above(pid: int) -> Iterator[int]:
 def _kind(pid: int, line: bytes, listening: set[str]) -> str:
     """Tell what a process is."""
     if b"loopr.world.launcher" in line:
-        return "launcher" if any(target in listening for _, target in proc.open_files(pid)) else "supervisor"
+        return "launcher" if _listens(pid, listening) and not _is_newborn(pid, listening) else "supervisor"
     return "git" if line.startswith((b"git\0", b"env\0")) or b"/git" in line.partition(b"\0")[0] else "command"
+
+
+def _listens(pid: int, listening: set[str]) -> bool:
+    """Say whether a process has a socket open that is listened to."""
+    return any(target in listening for _, target in proc.open_files(pid))
+
+
+def _is_newborn(pid: int, listening: set[str]) -> bool:
+    """Say whether a process was just forked by one that listens, and has not yet closed what it got from it."""
+    seen = proc.stat(pid)
+    return seen is not None and b"loopr.world.launcher" in _line_of(seen.parent) and _listens(seen.parent, listening)
+
+
+def _line_of(pid: int) -> bytes:
+    """Return the command line of a process."""
+    return proc.read(f"/proc/{pid}/cmdline")
 
 
 def _listening() -> set[str]:
@@ -281,13 +297,13 @@ def _listening() -> set[str]:
 def kill_others(root: Path, victim: str) -> list[str]:
     """Kill what a strike is about beside the engine, and say what that was."""
     found = ours(root)
-    wanted = {
-        "launcher": {"launcher"},
-        "supervisor": {"supervisor"},
-        "all": {"launcher", "supervisor", "command"},
-        "machine": {"launcher", "supervisor", "command", "git"},
-    }.get(victim, set())
-    chosen = sorted(pid for pid, kind in found.items() if kind in wanted)
+    wanted = {  # in this order: nobody is left to see how a command ended
+        "launcher": ["launcher"],
+        "supervisor": ["supervisor"],
+        "all": ["launcher", "supervisor", "command"],
+        "machine": ["launcher", "supervisor", "command", "git"],
+    }.get(victim, [])
+    chosen = [pid for kind in wanted for pid in sorted(found) if found[pid] == kind]
     chosen = chosen[:1] if victim == "supervisor" else chosen
     for pid in chosen:
         with suppress(ProcessLookupError):
@@ -342,18 +358,18 @@ class Trap:
         if self._life.victim == "clock":
             self.behind_ms, self._sprung = self._life.behind_ms, True
             self._note(name)
-        if self._life.victim in ("launcher", "supervisor") and kill_others(self._root, self._life.victim):
+        if self._life.victim in ("launcher", "supervisor") and (who := kill_others(self._root, self._life.victim)):
             self._sprung = True
-            self._note(name)
+            self._note(name, who)
         if self._life.victim in _SURVIVED:
             self._struck = False
             return
         self._note(name)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def _note(self, name: str) -> None:
+    def _note(self, name: str, who: Sequence[str] = ()) -> None:
         """Tell of a strike."""
-        _note(self._root, {"struck": self._life.victim, "at": name})
+        _note(self._root, {"struck": self._life.victim, "at": name, "who": list(who)})
 
 
 _SURVIVED = ("clock", "launcher", "supervisor")

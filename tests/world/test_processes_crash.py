@@ -20,6 +20,32 @@ from tests.world.attempting import PATIENCE_SECS, QUICK_MS, Yard, alive, murder,
 
 QUIET = "sleep 1000 >/dev/null 2>&1 </dev/null"
 FOR_EVER = "while :; do sleep 1000; done"
+DYING = """\
+import os, sys
+sys.path.append(sys.argv[1])
+from loopr.world.launcher import claim
+from loopr.world.launcher.__main__ import main
+
+real = {where}
+
+def strike():
+    try:
+        os.close(os.open(sys.argv[2] + "/struck", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), 9)
+
+def dying(*given, **named):
+    {death}
+
+{where} = dying
+main(sys.argv[2], float(sys.argv[3]))
+"""
+DEATHS = {
+    "claim._program": "strike(); return real(*given, **named)",
+    "os.posix_spawn": "strike(); return real(*given, **named)",
+    "claim.os.posix_spawn": "pid = real(*given, **named); strike(); return pid",
+}
 
 
 @pytest.fixture
@@ -153,6 +179,22 @@ def test_a_supervisor_that_dies_before_it_claims_costs_nothing(yard: Yard) -> No
     os.kill(yard.claim("x")["supervisor"], signal.SIGKILL)
     assert yard.outcome("y").code == 0
     assert (yard.tree / "y.ran").read_text() == "ran\n"
+
+
+@pytest.mark.parametrize("point", list(DEATHS))
+def test_a_supervisor_that_dies_as_it_begins_costs_nothing(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """Killed between its claim and the moment at which it knows the pid, its command runs to its end, once."""
+    monkeypatch.setattr(link, "BOOT", DYING.format(where=point, death=DEATHS[point]))
+    gate = yard.bell("gate")
+    yard.start("x", f"echo ran >> x.ran; read _ < {gate}; exit 5")
+    yard.pid("x")
+    gate.ring()
+    outcome = yard.outcome("x")
+    assert (outcome.reason, outcome.code, outcome.strays) == ("exited", 5, 0)
+    assert (yard.tree / "x.ran").read_text() == "ran\n"
+    assert (yard.state / "struck").exists()
 
 
 # -- the engine
@@ -506,7 +548,7 @@ def test_a_restart_of_the_machine_is_told(yard: Yard) -> None:
     (yard.folder("x") / "outcome.json").unlink()
     assert adopt(yard, "x") == {"x": "vanished"}
     outcome = yard.outcome("x")
-    assert (outcome.reason, outcome.cause) == ("lost", "reboot")
+    assert (outcome.reason, outcome.cause) == ("lost", words.REBOOTED)
 
 
 @pytest.mark.parametrize(

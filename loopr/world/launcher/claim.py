@@ -75,7 +75,7 @@ def start(order: Message, us: Watcher) -> Started:
         what = "claim the attempt"
         run = _run_of(order, us)
         _claim(folder, run)
-        pid = _spawn(order, (stdin, opened[0].writer, opened[1].writer))
+        pid = _spawn(order, (stdin, opened[0].writer, opened[1].writer), us.slate)
         us.slate.note_pid(pid)
     except BaseException as error:
         stream.close(opened)
@@ -138,11 +138,12 @@ def _claim(folder: str, run: Run) -> None:
             os.unlink(fresh)
 
 
-def _spawn(order: Message, ends: tuple[int, int, int]) -> int:
+def _spawn(order: Message, ends: tuple[int, int, int], slate: Slate) -> int:
     """Spawn the command in a session of its own, with nothing open but its three descriptors."""
     argv, env = order["argv"], order["env"]
     program = _program(argv[0] if argv else "", env.get("PATH", os.defpath))
     actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(ends)]
+    slate.note_spawn()
     try:
         return os.posix_spawn(
             program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=ALL_SIGNALS

@@ -7,7 +7,7 @@ Knows attempts by their ids and folders. Must never know who ordered them, nor w
 """
 
 # what is forked for every slot does without pathlib
-# ruff: noqa: PTH110, PTH118, PTH208
+# ruff: noqa: PTH108, PTH110, PTH118, PTH208
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ import select
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from loopr.world.launcher import proc, supervisor, words
-from loopr.world.launcher.slate import Slate
+from loopr.world.launcher.slate import UNKNOWN, Slate
 from loopr.world.launcher.stream import make_pipe
 from loopr.world.launcher.wire import Wire
-from loopr.world.launcher.words import Message, Outcome, Usage
+from loopr.world.launcher.words import Outcome, Usage
 
 IDLE_SLOTS = 16  # kept for the next attempts
 TRIES = 20  # so many supervisors may die of one attempt
@@ -81,14 +82,14 @@ class Crew:
         self._give(job, job.line)
 
     def adopt(self, job: Job, pipes: Pipes | None = None) -> None:
-        """Have an attempt watched that nobody watches any more; its pipes may be here."""
+        """Have an attempt watched that nobody watches any more, and that is never started again; pipes may be here."""
         self.jobs[job.id] = job
         run = words.read_run(job.folder)
-        pid = job.pid or (run.pid if run else 0)
-        job.pid = pid
+        job.pid = pid = (run.pid if run else 0) or job.pid
+        job.line = b""
         job.ended = job.ended or self._known_end(pid)
         status, usage = job.ended or (None, (0.0, 0.0, 0))
-        seen = proc.stat(pid) if pid and status is None else None
+        seen = proc.stat(pid) if pid > 0 and status is None else None
         mine = seen is not None and seen.parent == self._pid
         order = {"do": "adopt", "id": job.id, "folder": job.folder, "pid": pid, "mine": mine}
         self._give(job, words.encode({**order, "status": status, "usage": usage}), pipes)
@@ -137,7 +138,10 @@ class Crew:
         if said["id"] != job.id:
             return
         if said["did"] == "began":
+            end = self._known_end(said["pid"]) if job.pid == UNKNOWN else None
             job.pid, job.began, job.line = said["pid"], line + b"\n", b""
+            if end is not None:  # before anybody knew whose it was
+                self._tell_end(job, end)
         else:
             self._finish(job)
             self._rest(slot, bool(said.get("soiled")))
@@ -220,6 +224,8 @@ class Crew:
             return
         self._finish(job)
         job.tries += 1
+        if not job.pid or (job.pid == UNKNOWN and not self._has_orphans()):
+            _take_back(job, slot)
         if not self._goes_on_elsewhere(job):
             self.adopt(job, slot.pipes)
         else:
@@ -239,6 +245,17 @@ class Crew:
             return False
         return True
 
+    def _has_orphans(self) -> bool:
+        """Tell whether we have, or had of late, a child of which nobody knows whose it is.
+
+        Whatever a dead supervisor has begun came to us before we could reap the supervisor itself.
+        """
+        known = {*self._by_pid, *(job.pid for job in self.jobs.values())}
+        if any(time.monotonic() - at < STRANGER_SECS for at, _ in self._strangers.values()):
+            return True
+        seen_now = (proc.stat(pid) for pid in proc.pids() if pid not in known)  # a list of children may leave one out
+        return any(seen is not None and seen.parent == self._pid for seen in seen_now)
+
     def _note_stranger(self, pid: int, status: int, usage: Usage) -> None:
         """Tell whoever watches it how a process ended that is not a supervisor.
 
@@ -246,19 +263,31 @@ class Crew:
         """
         for job in self.jobs.values():
             if job.pid == pid and job.slot is not None and job.slot.pid in self._by_pid:
-                job.ended = (status, usage)
-                message: Message = {"do": "reaped", "id": job.id, "status": status, "usage": usage}
-                job.slot.wire.send(words.encode(message))
+                self._tell_end(job, (status, usage))
                 return
         self._strangers.pop(pid, None)
         self._strangers[pid] = (time.monotonic(), (status, usage))
         while len(self._strangers) > STRANGERS:
             del self._strangers[next(iter(self._strangers))]
 
+    def _tell_end(self, job: Job, end: End) -> None:
+        """Tell the supervisor of an attempt how its command ended."""
+        job.ended = end
+        if job.slot is not None:
+            job.slot.wire.send(words.encode({"do": "reaped", "id": job.id, "status": end[0], "usage": end[1]}))
+
     def _known_end(self, pid: int) -> End | None:
         """Return how a process ended that nobody watched at that moment, if that was not long ago: pids come again."""
         at, end = self._strangers.pop(pid, (0.0, None))
         return end if time.monotonic() - at < STRANGER_SECS else None
+
+
+def _take_back(job: Job, slot: Slot) -> None:
+    """Take away the claim of a dead supervisor that had not come to start its command: the attempt never ran."""
+    run = words.read_run(job.folder)
+    if job.line and run and run.supervisor == slot.pid and not words.read_outcome(job.folder):
+        with suppress(OSError):
+            os.unlink(os.path.join(job.folder, words.RUN))
 
 
 def _make_pipes() -> Pipes:

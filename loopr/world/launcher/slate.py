@@ -1,7 +1,7 @@
 """What a supervisor leaves for whoever takes over its attempt: a page of memory that the launcher sees too.
 
-Writing to it costs nothing and wakes nobody, so that it is written at once: the pid as soon as there is one, and how
-the command ended before anything else is done about it. Must never know what happens to either.
+Writing to it costs nothing and wakes nobody, so that it is written at once: that the command is about to begin, its pid
+as soon as there is one, and how it ended before anything else is done about it. Must never know what happens to any.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from loopr.world.launcher.words import Usage
 
 _PID = struct.Struct("q")
 _END = struct.Struct("qddq?")
+UNKNOWN = -1
 
 
 class Slate:
@@ -26,6 +27,10 @@ class Slate:
         """Forget the attempt before."""
         self._page[: _PID.size + _END.size] = bytes(_PID.size + _END.size)
 
+    def note_spawn(self) -> None:
+        """Leave that the command may run from now on."""
+        self.note_pid(UNKNOWN)
+
     def note_pid(self, pid: int) -> None:
         """Leave the pid of the command."""
         _PID.pack_into(self._page, 0, pid)
@@ -36,7 +41,7 @@ class Slate:
         self._page[_PID.size + _END.size - 1] = 1
 
     def pid(self) -> int:
-        """Return the pid of the command, 0 if there is none yet."""
+        """Return the pid of the command, 0 if it never began, `UNKNOWN` if nobody has come to write it down."""
         return int(_PID.unpack_from(self._page)[0])
 
     def end(self) -> tuple[int, Usage] | None:

@@ -23,15 +23,16 @@ from typing import NoReturn
 from loopr.world.launcher import claim, proc, traces, words
 from loopr.world.launcher.attempt import Attempt
 from loopr.world.launcher.clocks import Clocks
-from loopr.world.launcher.family import Children, Foundlings
+from loopr.world.launcher.family import BIRTH_SECS, Children, Foundlings
 from loopr.world.launcher.log import Log
-from loopr.world.launcher.slate import Slate
+from loopr.world.launcher.slate import UNKNOWN, Slate
 from loopr.world.launcher.stream import Stream, inode
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Message, Outcome, Run
 
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 RETRY_SECS = 1.0
+LOOK_SECS = 0.005
 FRESH_MS = 20  # an attempt that is shorter is told in one breath, and its pid is written down nowhere
 OWN_TROUBLE = 70
 
@@ -116,14 +117,15 @@ class Supervisor:
         found = words.read_run(folder)
         if found is None or found.boot_id != self._us.boot_id:
             message = "the machine was restarted" if found else "its claim cannot be read"
-            outcome = Outcome("lost", cause="reboot" if found else "", message=message)
+            outcome = Outcome("lost", cause=words.REBOOTED if found else "", message=message)
             self._conclude({"id": order["id"]}, folder, outcome)
             return
-        found = found._replace(pid=found.pid or int(order["pid"]))
+        pid = found.pid or int(order["pid"])
+        found = found._replace(pid=self._sought(found) if pid == UNKNOWN else pid)
         logs = [Log.resume(f"{folder}/{name}", found.head_bytes, found.tail_bytes) for name in words.STREAMS]
         streams = [stream for index, log in enumerate(logs) if (stream := self._reopened(found, index, log))]
         run = self._take_over(found, folder)
-        family = Foundlings(run, self._launcher, bool(order["mine"]))
+        family = Foundlings(run, self._launcher, order["mine"] or (pid == UNKNOWN and run.pid > 0))
         if order["status"] is not None:
             family.told(order["status"], order["usage"])
         heard = time.monotonic() if any(log.total for log in logs) or not run.first_byte_ms else None
@@ -134,6 +136,14 @@ class Supervisor:
         for stream in streams:
             if stream.reader not in self._us.pipes:
                 os.close(stream.reader)
+
+    def _sought(self, run: Run) -> int:
+        """Look for a command whose supervisor was killed before it knew the pid; 0 if there is none any more."""
+        while not (pid := traces.command_of(run, self._launcher)):
+            if time.monotonic() > run.started_ms / 1000 + BIRTH_SECS:
+                break
+            time.sleep(LOOK_SECS)
+        return pid
 
     def _take_over(self, found: Run, folder: str) -> Run:
         """Write down that we watch it now."""

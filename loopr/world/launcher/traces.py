@@ -39,6 +39,20 @@ def kin_of(run: Run, launcher: int) -> dict[int, proc.Stat]:
     return found | proc.descendants(*found)
 
 
+def command_of(run: Run, launcher: int) -> int:
+    """Return the command of an attempt whose supervisor died as it began it, so that the launcher has it now; else 0.
+
+    It leads a session of its own, and carries its lease as soon as it is no fork of ours any more.
+    """
+    for pid in sorted(proc.children(launcher), key=proc.start_time):
+        seen, names = proc.stat(pid), proc.environment(pid)
+        lease, workspace = names.get(LEASE_MARK.encode()), names.get(WORKSPACE_MARK.encode())
+        wanted = (os.fsencode(run.lease), os.fsencode(run.workspace))
+        if run.lease and (lease, workspace) == wanted and seen is not None and seen.lives and seen.session == pid:
+            return pid
+    return 0
+
+
 def _state_of(command_line: bytes) -> bytes:
     """Return the state folder of a launcher or a supervisor, which share one command line by being forks; else nothing.
 

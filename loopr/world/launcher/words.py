@@ -31,6 +31,7 @@ RUN, OUTCOME, KILL = "run.json", "outcome.json", "kill"
 STREAMS = ("stdout.log", "stderr.log")
 WORKSPACE_MARK, LEASE_MARK = "LOOPR_WORKSPACE", "LOOPR_LEASE"
 MISSING, NOT_EXECUTABLE = 127, 126
+REBOOTED = "rebooted"
 
 Reason = Literal["exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost"]
 REASONS = ("exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost")
@@ -66,7 +67,7 @@ class Outcome(NamedTuple):
     """How an attempt ended; nothing of it is left.
 
     `reason` says who ended it, `code` or `signal` how the command did, where that is known. `not_started` never ran,
-    `lost` may have. `cause` is the errno's name of what did not start, and `rebooted` of what a restart of the machine
+    `lost` may have. `cause` is the errno's name of what did not start, and `REBOOTED` of what a restart of the machine
     took; `strays` counts the processes that outlived the command. The resident set of a small command reads as that of
     its supervisor: the kernel counts from before the exec.
     """

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from loopr.world.repo.branches import head_of
 from loopr.world.repo.ground import WORK, backup_ref
 from loopr.world.repo.own_refs import put_refs
-from loopr.world.repo.refs import Move, read_refs
+from loopr.world.repo.refs import Move, is_ancestor, read_refs
 from loopr.world.repo.rules import note_rules, put_seal, rules_differ, sealed, some_rules
 from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, write_line
 
@@ -81,9 +81,12 @@ def _untouched(at: Opened, laying: Laying) -> bool:
 
 
 def _keep_strays(at: Opened, laying: Laying) -> None:
-    """Keep what a judge committed: it is no part of the work, but it may be all that somebody has."""
+    """Keep what a judge committed: it is no part of the work, but it may be all that somebody has.
+
+    A tip that the laid commit contains is no judge's: a crash came before the branch was moved.
+    """
     tip = read_refs(at.door, at.branch).get(at.branch, laying.commit)
-    if tip != laying.commit:
+    if tip != laying.commit and not is_ancestor(at.door, tip, laying.commit):
         put_refs(at.door, [Move(backup_ref(at.name, tip), tip)], "loopr: keep")
 
 

@@ -126,11 +126,12 @@ def test_landing_survives_any_crash(tmp_path: Path) -> None:
     heads = git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads/loopr").splitlines()
     assert heads == ["loopr/oauth"]
     assert {slot.state for slot in slots.load(ground_of(root)).values()} == {"free"}
+    assert git(root, "for-each-ref", "refs/loopr/backup") == "", "nothing was ever in danger"
     assert digest(root) == before
 
 
 def test_landing_of_a_sibling_that_is_behind_survives_any_crash(tmp_path: Path) -> None:
-    """The same holds where plan and loop have to be merged first."""
+    """The same holds where plan and loop have to be merged first, and nothing is kept that is safe without that."""
     root = plant(tmp_path / "repo")
 
     def prepare(ground: Ground, name: str) -> None:
@@ -141,6 +142,7 @@ def test_landing_of_a_sibling_that_is_behind_survives_any_crash(tmp_path: Path) 
     names = through(root, prepare, try_to_land)
     landed = log(root, "loopr/oauth")
     assert len(landed) == len(set(landed)) == 1 + 2 * len(names)
+    assert git(root, "for-each-ref", "refs/loopr/backup") == "", "nothing was ever in danger"
 
 
 def test_an_intent_that_was_written_down_is_carried_out_once(tmp_path: Path) -> None:
