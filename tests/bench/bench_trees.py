@@ -1,9 +1,10 @@
 """A tree of loops with a worktree each, beside a makefile that does the same with git by hand, in one run.
 
-1 + 10 + 100 + 1,000 nodes on a repository of 2,000 files; each node adds one file on top of what its parent has landed.
+1 + 10 + 100 + 1,000 nodes on a repository of 2,000 files, and with `--large` 1 + 10 + 100 on one of 20,000 files and
+some 200 MB; each node adds one file on top of what its parent has landed.
 The recipe adds a worktree for its target, commits, merges into one branch and removes the worktree. With `flock` around
 what changes git's own files it is right and slow; without, it is what people write first, and it loses work. Run it as
-`python tests/bench/bench_trees.py [--quick]`; its last line is JSON.
+`python tests/bench/bench_trees.py [--quick | --large]`; its last line is JSON.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench_worktrees import FILES, git, plant
+from bench_worktrees import FILES, LINES, git, plant
 from costs import Cost, cost_of, fast_place
 from peers import count, ladder, nodes, ourselves, start, write_outlines
 
-LEVELS, WIDTH, ROUNDS = 4, 16, 1
-QUICK_LEVELS, QUICK_WIDTH, QUICK_ROUNDS = 3, 4, 1
+ROUNDS = 1
+
 
 RECIPE = """
 set -e
@@ -37,6 +38,18 @@ touch "../done/$1"
 """
 HAND_OVER = 'cp "$LOOPR_WORKSPACE/made/$LOOPR_TYPE.md" "$LOOPR_OUTPUT"; '
 ADD_FILE = 'echo "$LOOPR_LOOP" > "${PWD##*/}.txt"'
+
+
+class Size(NamedTuple):
+    """How large a tree is, how many of its nodes are at work at once, and how large its repository is."""
+
+    levels: int
+    width: int
+    files: int = FILES
+    lines: int = LINES
+
+
+SIZES = {"": Size(4, 16), "--quick": Size(3, 4), "--large": Size(3, 4, 20_000, 1_800)}
 
 
 class Way(NamedTuple):
@@ -91,31 +104,31 @@ WAYS = {
 }
 
 
-def once(way: Way, place: Path, levels: int, width: int) -> tuple[Cost, int]:
+def once(way: Way, place: Path, size: Size) -> tuple[Cost, int]:
     """Do the tree once in a new repository; return what it took and how many nodes are missing in the end."""
     folder = Path(tempfile.mkdtemp(dir=place))
     root = folder / "repo"
     root.mkdir()
-    plant(root, FILES)
-    way.prepare(root, levels)
+    plant(root, size.files, size.lines)
+    way.prepare(root, size.levels)
     home = {f"XDG_{name}_HOME": str(place / "home" / name.lower()) for name in ("CONFIG", "CACHE", "STATE", "DATA")}
-    cost = cost_of(way.command(width), root, home, fails=True)
+    cost = cost_of(way.command(size.width), root, home, fails=True)
     there = git(root, "ls-tree", "--name-only", way.branch).splitlines()
-    lost = count(levels) - sum(1 for name in there if name.endswith(".txt"))
+    lost = count(size.levels) - sum(1 for name in there if name.endswith(".txt"))
     shutil.rmtree(folder)
     return cost, lost
 
 
-def measure(ways: dict[str, Way], rounds: int, levels: int, width: int) -> dict[str, dict[str, float]]:
+def measure(ways: dict[str, Way], size: Size) -> dict[str, dict[str, float]]:
     """Let each way take its turn, round after round; return medians, and all that was lost."""
     seen: dict[str, list[tuple[Cost, int]]] = {}
     with tempfile.TemporaryDirectory(prefix="loopr-bench-", dir=fast_place()) as place:
-        for turn in range(rounds):
+        for turn in range(ROUNDS):
             for name, way in ways.items():
-                cost, lost = once(way, Path(place), levels, width)
+                cost, lost = once(way, Path(place), size)
                 seen.setdefault(name, []).append((cost, lost))
                 print(f"round {turn + 1}, {name}: {cost.wall_secs:.1f} s, {lost} lost", file=sys.stderr, flush=True)
-    return {name: summary(runs, count(levels)) for name, runs in seen.items()}
+    return {name: summary(runs, count(size.levels)) for name, runs in seen.items()}
 
 
 def summary(runs: list[tuple[Cost, int]], loops: int) -> dict[str, float]:
@@ -130,14 +143,12 @@ def summary(runs: list[tuple[Cost, int]], loops: int) -> dict[str, float]:
 
 def main(arguments: Sequence[str]) -> dict[str, Any]:
     """Measure the ways that are named, or all."""
-    quick = "--quick" in arguments
-    levels, width = (QUICK_LEVELS, QUICK_WIDTH) if quick else (LEVELS, WIDTH)
+    size = next((SIZES[each] for each in arguments if each in SIZES), SIZES[""])
     ways = {name: way for name, way in WAYS.items() if name in arguments} or WAYS
     missing = [program for program in ("make", "flock") if shutil.which(program) is None]
     if missing:
         raise SystemExit(f"not on the path: {', '.join(missing)}")
-    found = measure(ways, QUICK_ROUNDS if quick else ROUNDS, levels, width)
-    return {"loops": count(levels), "width": width, "files": FILES, "ways": found}
+    return size._asdict() | {"loops": count(size.levels), "ways": measure(ways, size)}
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from loopr.world.repo.words import Candidate, Landed, Message
 
 FILES = 2000
 FILES_A_FOLDER = 40
+LINES = 50
 ROUNDS = 5
 LIVES = 12
 WIDTHS = (1, 4)
@@ -40,12 +41,12 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def plant(root: Path, files: int) -> None:
-    """Make a repository with so many files."""
+def plant(root: Path, files: int, lines: int = LINES) -> None:
+    """Make a repository with so many files of so many lines."""
     for number in range(files):
         path = root / f"d{number // FILES_A_FOLDER}" / f"f{number}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{number}\n" * 50)
+        path.write_text(f"{number}\n" * lines)
     git(root, "init", "-q", "-b", "main")
     git(root, "config", "user.name", "Bench")
     git(root, "config", "gc.auto", "0")  # else the recipe loses worktrees to a gc of its own
