@@ -159,9 +159,9 @@ class Workspace:
             raise SettingsError("", problems=[wrong])
         return repo, (self.place.root / repo).resolve()
 
-    def start_point(self, top: Path | None) -> Head:
-        """Say which branch and commit new plans in a repository begin at."""
-        return head_of(top, self.settings.git.base) if top is not None else Head("", "")
+    def start_point(self, top: Path | None, project: str = DEFAULT_PROJECT) -> Head:
+        """Say which branch and commit new plans of a project begin at, in its repository."""
+        return head_of(top, self.settings.of_project(project).git.base) if top is not None else Head("", "")
 
     def in_the_way(self, top: Path, plan: str) -> str:
         """Name the branch that keeps a new plan from having its own; nothing if there is none."""
@@ -212,7 +212,7 @@ class Workspace:
 
     def _folders(self) -> tuple[Path, Path, Path, Policy]:
         """Return what hands need to know."""
-        return self.place.root, self.specs, self.place.state / "inputs", self.policy
+        return self.place.root, self.specs, self.place.state, self.policy
 
     @contextmanager
     def turn(self) -> Iterator[Engine]:
@@ -276,7 +276,7 @@ class Workspace:
         from loopr.hands import FileHands
 
         policy = mind.forest.policy
-        return FileHands(self.place.root, self.place.root / policy.artifacts_dir, self.place.state / "inputs", policy)
+        return FileHands(self.place.root, self.place.root / policy.artifacts_dir, self.place.state, policy)
 
     def forget_settings(self) -> None:
         """Read the settings again when they are next asked for."""

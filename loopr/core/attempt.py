@@ -195,7 +195,7 @@ def _gone(loop: Loop, event: e.AttemptGone, at: int) -> Loop:
 
 def _landed(loop: Loop, event: e.Landed, at: int) -> Loop:
     """Be done: integrated and published."""
-    return finish(over(loop), event.digest, at)._replace(landed=event.commit)
+    return finish(over(loop), event.digest, at)._replace(landed=event.commit or loop.landed)
 
 
 def finish(loop: Loop, digest: str, at: int) -> Loop:

@@ -16,7 +16,7 @@ from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group, group_ready_since
 from loopr.core.grouping import GroupKey
 from loopr.core.intake import reclaim
-from loopr.core.limits import budgets_of, own_budget_ends, own_budget_reached, pick_lane
+from loopr.core.limits import budgets_of, crew_of, own_budget_ends, own_budget_reached, pick_lane
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.ranking import Candidate, Group
@@ -153,7 +153,7 @@ def grant(forest: Forest, loop: Loop, now: int, *, holder: str = ENGINE, pull: b
         holder,
         now + forest.policy.lease_ttl_ms if pull else None,
         loop.judge_only and not pull,
-        "" if pull or loop.judge_only else forest.agent_of(loop),
+        "" if pull or loop.judge_only else crew_of(forest, loop, now).agent,
     )
 
 

@@ -121,7 +121,7 @@ def _artifact(scene: Scene, loop: Loop, now: int) -> Closed:
     parent = scene.loops[loop.parent]
     if parent.on_disk:
         return None
-    return f"its input {_file(scene, parent)} is not on disk", None
+    return f"its input {_file(scene, parent)} is not on disk; `loopr doctor --fix` puts it back", None
 
 
 def _manual(scene: Scene, loop: Loop, now: int) -> Closed:
@@ -145,12 +145,12 @@ def _backoff(scene: Scene, loop: Loop, now: int) -> Closed:
 
 def _lane(scene: Scene, loop: Loop, now: int) -> Closed:
     """All lanes it may use rest, are parked, or are full."""
-    closed = [limits.lane_closed(scene, name, now) for name in scene.lanes_of(loop)]
-    known = [each for each in closed if each is not None]
-    if len(known) < len(closed):
+    if limits.pick_lane(scene, loop, now) is not None:
         return None
-    untils = [until for _, until in known if until is not None]
-    return known[0][0], min(untils, default=None)
+    first = limits.lane_closed(scene, limits.crew_of(scene, loop, now).lanes[0], now)
+    closed = [limits.lane_closed(scene, name, now) for name in scene.lanes_of(loop)]
+    untils = [each[1] for each in closed if each is not None and each[1] is not None]
+    return (first[0], min(untils, default=None)) if first is not None else None
 
 
 def _budget(scene: Scene, loop: Loop, now: int) -> Closed:

@@ -174,32 +174,6 @@ def _why(loop_id: str, awaited: str) -> str:
     return "contains" if _parent_id(awaited) == loop_id else "needs"
 
 
-def releases(tree: Tree, loop_id: str) -> list[str]:
-    """List the pending loops that would miss neither parent nor need if this loop and all below it became done now."""
-    below = [loop for loop in tree.walk(loop_id) if not tree.done(loop.id)]
-    if not below or _gone(tree, loop_id):
-        return []
-    newly_done = {loop.id for loop in below}
-    missing = sum(loop.status is not Status.COMPLETE for loop in below)
-    for above in tree.ancestors(tree.loops[loop_id]):
-        counts = tree.below[above.id]
-        if above.status is not Status.COMPLETE or counts.total - counts.complete != missing:
-            break
-        newly_done.add(above.id)
-    needers = {needer for name in newly_done for needer in tree.needers.get(name, ())}
-    return sorted(each for each in needers - {loop.id for loop in below} if _would_be_free(tree, each, newly_done))
-
-
-def _would_be_free(tree: Tree, loop_id: str, newly_done: set[str]) -> bool:
-    """Say whether a loop is pending and misses neither parent nor need once some loops are done."""
-    loop = tree.loops[loop_id]
-    if loop.status is not Status.PENDING:
-        return False
-    if loop.parent is not None and tree.loops[loop.parent].status is not Status.COMPLETE:
-        return False
-    return all(need in newly_done or tree.done(need) for need in loop.needs)
-
-
 def descendants(tree: Tree, loop_id: str) -> list[str]:
     """List every loop that cannot begin before this one has ended, by the hierarchy or by needs, directly or not."""
     return [] if _gone(tree, loop_id) else _loops_of(nx.descendants(order_graph(tree), (loop_id, OWN)))
@@ -268,9 +242,9 @@ def _ends(tree: Tree, ms: Mapping[str, int]) -> tuple[dict[str, int], dict[str, 
     return ends, came_from
 
 
-def to_dot(tree: Tree) -> str:
-    """Write the hierarchy in the DOT language: solid lines for parts, dashed ones for needs."""
-    graph = hierarchy(tree)
+def to_dot(tree: Tree, top: str | None = None) -> str:
+    """Write the hierarchy, or what is at and below a loop, in the DOT language: solid lines for parts, else needs."""
+    graph = hierarchy(tree).subgraph(loop.id for loop in tree.walk(top))
     lines = ["digraph loops {", "  rankdir=LR;", "  node [shape=box];"]
     for loop_id in sorted(graph):
         said = graph.nodes[loop_id]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from loopr.core.gates import SHARED_GATES, own_gates_open
-from loopr.core.limits import lane_full
+from loopr.core.limits import budget_spent, budgets_of, crew_of, lane_full
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 
@@ -56,10 +56,30 @@ def queue_depth(scene: Scene, now: int) -> dict[str, int]:
     return dict(sorted(depth.items()))
 
 
+def budget_waits(scene: Scene, now: int) -> dict[tuple[str, int | None], int]:
+    """Count the pending loops that a budget holds back, by what is said of it and when it has room again."""
+    spent: dict[GroupKey, tuple[str, int | None] | None] = {}
+    found: dict[tuple[str, int | None], int] = {}
+    bound: dict[tuple[str, str], bool] = {}
+    for loop in scene.loops.values():
+        payers = (loop.plan, loop.project)
+        if payers not in bound:
+            bound[payers] = any(True for _ in budgets_of(scene, loop))
+        if not bound[payers] or loop.status is not Status.PENDING or not own_gates_open(scene, loop):
+            continue
+        key = group_key(scene, loop)
+        if key not in spent:
+            spent[key] = budget_spent(scene, loop, now)
+        reason = spent[key]
+        if reason is not None:
+            found[reason] = found.get(reason, 0) + 1
+    return found
+
+
 def _only_ceilings(scene: Scene, loop: Loop, now: int) -> bool:
     """Say whether a ceiling, and nothing but ceilings, holds a loop back."""
     closed = {name for name, check in SHARED_GATES if check(scene, loop, now) is not None}
-    if "lane" in closed and not any(_is_full(scene, name, now) for name in scene.lanes_of(loop)):
+    if "lane" in closed and not any(_is_full(scene, name, now) for name in crew_of(scene, loop, now).lanes):
         return False
     return bool(closed) and closed <= _CEILINGS
 

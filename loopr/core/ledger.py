@@ -7,7 +7,7 @@ of the charges and of `now`. Knows no budget and no share: those ask here (`limi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from loopr.core.model import Loop, Usage
@@ -15,7 +15,7 @@ from loopr.core.policy import Policy
 
 
 class Charge(NamedTuple):
-    """One ended attempt; `cost` is in thousandths of a token, `estimated` where it was derived from time.
+    """One ended attempt; `cost` is in thousandths of a token, `estimated` where it was derived from time, or rounded.
 
     `micro_usd` is what was reported, else its tokens at the lane's price, else unknown.
     """
@@ -78,7 +78,7 @@ def charge_of(policy: Policy, loop: Loop, usage: Usage, lane: str, at: int) -> C
         usd_of(policy, usage, lane),
         usage.ms,
         cost_of(policy, usage),
-        usage.tokens is None,
+        usage.tokens is None or usage.estimated,
     )
 
 
@@ -185,6 +185,17 @@ class Ledger:
         account = self._accounts.get(scope, {}).get(type_name)
         return account.after(self._since(scope, now)) if account else Sums()
 
+    def mean_of_type(self, scope: Scope, type_name: str, now: int) -> Sums | None:
+        """Return what an attempt of a type costs a payer on average, None where all of them together used nothing."""
+        sums = self.used_by_type(scope, type_name, now)
+        return Sums(1, *(each // sums.attempts for each in sums[1:])) if sums.cost else None
+
+    def dearest_mean(self, scope: Scope, now: int) -> Sums | None:
+        """Return what an attempt of a payer's dearest type costs, in each unit; None where nothing is known."""
+        means = [self.mean_of_type(scope, each, now) for each in self._accounts.get(scope, {})]
+        known = [each for each in means if each is not None]
+        return Sums(*map(max, zip(*known, strict=True))) if known else None
+
     def frees_at(self, scope: Scope, now: int) -> int | None:
         """Say when the oldest charge that still counts will not count any more."""
         since = self._since(scope, now)
@@ -192,6 +203,16 @@ class Ledger:
             return None
         oldest = [each.first_after(since) for each in self._accounts.get(scope, {}).values()]
         return min((at + self.window_ms for at in oldest if at is not None), default=None)
+
+    def fits_at(self, scope: Scope, now: int, fits: Callable[[Sums], bool]) -> int | None:
+        """Say when so much of a payer's window will have passed that the rest fits; None where no window ever helps."""
+        early, late = now, now + self.window_ms
+        if scope[0] == PLAN or not fits(self.used(scope, late)):
+            return None
+        while early < late:
+            middle = (early + late) // 2
+            early, late = (early, middle) if fits(self.used(scope, middle)) else (middle + 1, late)
+        return late
 
 
 def _total(parts: Iterable[Sums]) -> Sums:

@@ -5,18 +5,20 @@ Answers with numbers and reasons; whether that closes a gate is said in `gates.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from loopr.core.ledger import PLAN, PROJECT, Scope, Sums, scopes_of
 from loopr.core.model import Loop
 from loopr.core.policy import DEFAULT_LANE, NO_BUDGET, Budget
-from loopr.core.scene import Scene
+from loopr.core.scene import Crew, Scene
 
 MAX_REST_DOUBLINGS = 6
 FULL = 1000
 """A window that is used up, in thousandths."""
 UNKNOWN_WINDOW_MS = 3_600_000
 """How long a level holds of which nobody says when it ends."""
+LONGEST_WINDOW_MS = 32 * 86_400_000
+"""No provider's window is longer: whoever says so is not believed."""
 
 
 # --- lanes --------------------------------------------------------------------------------------------------------
@@ -68,15 +70,23 @@ def slow_width(scene: Scene, name: str, now: int) -> int | None:
     return max(1, -(-most * left // whole)) if whole else 1
 
 
+def crew_of(scene: Scene, loop: Loop, now: int) -> Crew:
+    """Return who makes a loop's next attempt: the first whose lanes do not all rest, else whose work it is."""
+    crews = scene.crews_of(loop)
+    if len(crews) == 1:
+        return crews[0]
+    return next((crew for crew in crews if not all(is_shut(scene, lane, now) for lane in crew.lanes)), crews[0])
+
+
 def pick_lane(scene: Scene, loop: Loop, now: int) -> str | None:
     """Return the first lane that takes the loop now."""
-    return next((name for name in scene.lanes_of(loop) if lane_closed(scene, name, now) is None), None)
+    return next((name for name in crew_of(scene, loop, now).lanes if lane_closed(scene, name, now) is None), None)
 
 
 def judge_lane(scene: Scene, loop: Loop, now: int) -> tuple[str, str]:
     """Return the lane that takes the judges of a running loop, nothing for its own; and what is in the way of all."""
     names = scene.policy.type_of(loop.type).judge_lanes
-    if not names or (loop.lane in names and not _is_shut(scene, loop.lane or "", now)):
+    if not names or (loop.lane in names and not is_shut(scene, loop.lane or "", now)):
         return "", ""
     closed = {name: lane_closed(scene, name, now) or _api_full(scene, loop, name) for name in names}
     free = next((name for name, found in closed.items() if found is None), None)
@@ -86,7 +96,7 @@ def judge_lane(scene: Scene, loop: Loop, now: int) -> tuple[str, str]:
     return "", first[0] if first is not None else ""
 
 
-def _is_shut(scene: Scene, name: str, now: int) -> bool:
+def is_shut(scene: Scene, name: str, now: int) -> bool:
     """Say whether a lane rests or is parked."""
     lane = scene.shared.lane(name)
     return bool(lane.parked) or now < lane.rest_until
@@ -125,14 +135,49 @@ def budgets_of(scene: Scene, loop: Loop) -> Iterator[tuple[Scope, str, Budget]]:
 
 
 def budget_closed(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] | None:
-    """Say which budget has no room for the loop, and when its window frees some; None if all have."""
-    for scope, name, budget in budgets_of(scene, loop):
-        used = scene.ledger.used(scope, now).plus(reserved(scene, scope, now))
-        for unit in _reached(used, budget):
-            return f"the {unit} budget of {name} is reached", scene.ledger.frees_at(scope, now)
-        if _unmeasured_busy(scene, scope, loop, now):
-            return f"the first {loop.type} at the cost of {name} is being measured", None
+    """Say which budget has no room for the loop, and when its window has let go of enough; None if all have."""
+    spent = budget_spent(scene, loop, now)
+    if spent is not None:
+        return spent
+    for scope, name, _ in budgets_of(scene, loop):
+        measured = _being_measured(scene, scope, loop, now)
+        if measured:
+            return f"{measured} at the cost of {name} is being measured", None
     return None
+
+
+def budget_spent(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] | None:
+    """Say which budget is used up or spoken for: of several the one that stays so for longest, or for ever."""
+    found: list[tuple[str, int | None]] = []
+    for scope, name, budget in budgets_of(scene, loop):
+        kept = reserved(scene, scope, now)
+        unit = next(_reached(scene.ledger.used(scope, now).plus(kept), budget), None)
+        if unit is not None:
+            until = scene.ledger.fits_at(scope, now, _fits(budget, kept))
+            found.append((f"the {unit} budget of {name} is reached", until))
+    return max(found, key=lambda each: (each[1] is None, each[1] or 0), default=None)
+
+
+def _fits(budget: Budget, kept: Sums) -> Callable[[Sums], bool]:
+    """Say whether a budget has room for one more beside what is kept for others."""
+    return lambda used: not any(_reached(used.plus(kept), budget))
+
+
+def _being_measured(scene: Scene, scope: Scope, loop: Loop, now: int) -> str:
+    """Say whose cost a loop waits to be told, if anybody's: no two run at a payer's cost of which nobody knows it.
+
+    Where nothing at all is known that is whoever runs, else the first of its type, or of another that is new to all.
+    """
+    busy = list(_paid_by(scene, scope))
+    if usual(scene, scope, loop, now) is None:
+        first = min((other.id for other in busy), default="")
+        return first and f"{first}, the first"
+    if scene.ledger.used_by_type(scope, loop.type, now).attempts:
+        return ""
+    is_new = _of_type(scene, scope, loop, now) is None
+    alike = (other for other in busy if other.type == loop.type or (is_new and not _of_type(scene, scope, other, now)))
+    one = min(alike, key=lambda other: other.id, default=None)
+    return f"{one.id}, the first {one.type}" if one is not None else ""
 
 
 def spent_budgets(scene: Scene, loop: Loop, now: int) -> Iterator[tuple[str, str]]:
@@ -167,29 +212,54 @@ def _paid_by(scene: Scene, scope: Scope) -> Iterator[Loop]:
 
 
 def reserved(scene: Scene, scope: Scope, now: int, *, but: str = "") -> Sums:
-    """Sum what the running loops of a payer, `but` one, will have used at least: so far, or the mean of their type."""
-    total = Sums()
+    """Sum what the running loops of a payer, `but` one, will have used at least: so far, or what is usual."""
+    total, means = Sums(), dict[tuple[str, str], Sums]()
     for loop in _paid_by(scene, scope):
         if loop.id == but:
             continue
-        seen = scene.ledger.used_by_type(scope, loop.type, now)
-        n = max(1, seen.attempts)
+        kind = (loop.type, loop.project)
+        if kind not in means:
+            means[kind] = usual(scene, scope, loop, now) or Sums()
+        mean, parts = means[kind], _parts_to_come(scene, loop)
         total = total.plus(
             Sums(
                 0,
-                max(scene.cost_so_far(loop, now), seen.cost // n),
-                max(scene.usd_so_far(loop, now), seen.usd // n),
-                max(scene.live_usage(loop, now).ms, seen.ms // n),
+                max(scene.cost_so_far(loop, now), parts * mean.cost),
+                max(scene.usd_so_far(loop, now), parts * mean.usd),
+                max(scene.live_usage(loop, now).ms, parts * mean.ms),
             )
         )
     return total
 
 
-def _unmeasured_busy(scene: Scene, scope: Scope, loop: Loop, now: int) -> bool:
-    """Say whether a type without one measured attempt already has a loop running at a payer's cost."""
-    if scene.ledger.used_by_type(scope, loop.type, now).attempts:
-        return False
-    return any(other.type == loop.type for other in _paid_by(scene, scope))
+def usual(scene: Scene, scope: Scope, loop: Loop, now: int) -> Sums | None:
+    """Return what an attempt like a loop's costs on average; None where nothing is known, which is never zero.
+
+    One of a type of which nobody knows it is taken to cost what the dearest type does.
+    """
+    dearest = (scene.ledger.dearest_mean(each, now) for each in _from_inside(scope, loop))
+    return _of_type(scene, scope, loop, now) or next(filter(None, dearest), None)
+
+
+def _of_type(scene: Scene, scope: Scope, loop: Loop, now: int) -> Sums | None:
+    """Return what an attempt of a loop's type costs on average, as its payer knows it, else as the wider ones do.
+
+    What has used nothing, as one that a limit met at its first word, has told nobody anything.
+    """
+    known = (scene.ledger.mean_of_type(each, loop.type, now) for each in _from_inside(scope, loop))
+    return next(filter(None, known), None)
+
+
+def _from_inside(scope: Scope, loop: Loop) -> tuple[Scope, ...]:
+    """List a payer, and the wider ones that pay for the same loop."""
+    _, project, workspace = scopes_of(loop)
+    return scope, project, workspace
+
+
+def _parts_to_come(scene: Scene, loop: Loop) -> int:
+    """Count the charges that a loop's attempt will still make: judges on a lane of their own are charged apart."""
+    judges = scene.policy.type_of(loop.type).judge_lanes
+    return 2 if judges and loop.lane not in judges else 1
 
 
 def own_budget_reached(scene: Scene, loop: Loop, now: int) -> str | None:
@@ -244,4 +314,4 @@ def tokens_left(scene: Scene, loop: Loop, now: int) -> int | None:
 
 def api_lane(scene: Scene, loop: Loop, now: int) -> bool:
     """Say whether a loop's next attempt counts as an API call."""
-    return (pick_lane(scene, loop, now) or scene.lanes_of(loop)[0]) != DEFAULT_LANE
+    return (pick_lane(scene, loop, now) or crew_of(scene, loop, now).lanes[0]) != DEFAULT_LANE

@@ -63,11 +63,15 @@ class Hold(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What an attempt has used; `tokens` and `micro_usd` are None where nobody said, which is never zero."""
+    """What an attempt has used; `tokens` and `micro_usd` are None where nobody said, which is never zero.
+
+    `estimated` is True where its client has rounded them, or was cut off before it could tell.
+    """
 
     tokens: int | None = None
     micro_usd: int | None = None
     ms: int = 0
+    estimated: bool = False
 
 
 NO_USAGE = Usage()

@@ -44,7 +44,10 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TypePolicy:
-    """What the selector must know of one type of the ladder; where judges have no lane they use the attempt's."""
+    """What the selector must know of one type of the ladder; where judges have no lane they use the attempt's.
+
+    `fallback` has the agents that stand in, in this order, while all lanes of whoever is before them rest.
+    """
 
     name: str
     child: str | None = None
@@ -60,6 +63,7 @@ class TypePolicy:
     agent: str = ""
     escalate: Mapping[str, Step] = field(default_factory=dict)
     judge_lanes: tuple[str, ...] = ()
+    fallback: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +237,8 @@ def _decode_type(data: Mapping[str, Any]) -> TypePolicy:
     known = _known(TypePolicy, data)
     steps = {name: Step(*each) for name, each in data.get("escalate", {}).items()}
     read = {"budget": Budget(**data["budget"]), "escalate": steps}
-    lanes = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes")}
-    return TypePolicy(**known | read | lanes)
+    lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback")}
+    return TypePolicy(**known | read | lists)
 
 
 def _decode_project(data: Mapping[str, Any]) -> ProjectPolicy:

@@ -40,6 +40,14 @@ def render_artifact(
     return "\n".join(["---", *lines, "---", text])
 
 
+def leaf_artifact(
+    entry: Entry, type_name: str, types: Mapping[str, TypePolicy], *, project: str, commit: str, title: str
+) -> str:
+    """Write the artifact of a loop that handed none over: what it was asked for, and the commit that came of it."""
+    text = render_artifact(entry, type_name, types, project=project)
+    return f"{text}\n## Landed\n\n- {commit} {title}\n" if commit else text
+
+
 def declared_artifact(
     entry: Entry, type_name: str, types: Mapping[str, TypePolicy], *, project: str = DEFAULT_PROJECT
 ) -> tuple[str, Artifact]:

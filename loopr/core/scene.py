@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from loopr.core.ledger import SPENT, Charge, Ledger, Scope, Sums, cost_of, usd_of
 from loopr.core.model import Loop, Usage, decode_loop
-from loopr.core.policy import DEFAULT_LANE, Policy, Step
+from loopr.core.policy import DEFAULT_LANE, Policy, Step, TypePolicy
 from loopr.core.shared import Shared
 from loopr.core.tree import Tree
 
@@ -21,6 +22,13 @@ Line = tuple[str | None, str]
 def line_of(loop: Loop) -> Line:
     """Return the line a loop would stand in if it is serial."""
     return loop.parent, loop.type
+
+
+class Crew(NamedTuple):
+    """An agent that may work for a loop, nothing for a command, and the lanes that it may use."""
+
+    agent: str
+    lanes: tuple[str, ...]
 
 
 class Occupancy:
@@ -127,14 +135,27 @@ class Scene:
         reached = [(name, step) for name, step in steps.items() if counts.get(name, 0) >= step.after]
         return reached[-1] if reached else None
 
-    def lanes_of(self, loop: Loop) -> tuple[str, ...]:
-        """List the lanes a loop may use, the preferred one first; an agent of its own has lanes of its own."""
+    def crews_of(self, loop: Loop) -> tuple[Crew, ...]:
+        """List who may make a loop's next attempt: whose work it is, then those that stand in while it cannot go on.
+
+        Nobody stands in for a judge, nor for an entry's command.
+        """
         own, agent = self.policy.type_of(loop.type), self.agent_of(loop)
         if loop.judge_only and own.judge_lanes:
-            return own.judge_lanes
-        if agent and agent != own.agent:
-            return self.policy.agents.get(agent, (agent,))
-        return own.lanes
+            return (Crew("", own.judge_lanes),)
+        first = Crew(agent, self._lanes_of_agent(agent, own))
+        if not own.fallback or loop.judge_only or (loop.command and not loop.agent):
+            return (first,)
+        return (first, *(Crew(name, self._lanes_of_agent(name, own)) for name in own.fallback if name != agent))
+
+    def _lanes_of_agent(self, agent: str, own: TypePolicy) -> tuple[str, ...]:
+        """List the lanes of an agent in a type; one that is not the type's own has lanes of its own."""
+        return self.policy.agents.get(agent, (agent,)) if agent and agent != own.agent else own.lanes
+
+    def lanes_of(self, loop: Loop) -> tuple[str, ...]:
+        """List the lanes a loop may use, whoever works for it, the preferred one first."""
+        crews = self.crews_of(loop)
+        return crews[0].lanes if len(crews) == 1 else tuple(lane for crew in crews for lane in crew.lanes)
 
     def settles(self, loop: Loop) -> bool:
         """Say whether a loop completes by declaration: its children are declared in its entry, or implied."""

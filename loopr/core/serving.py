@@ -11,7 +11,7 @@ from typing import Any
 from loopr.core import observations as o
 from loopr.core import workspace_events as w
 from loopr.core.events import Event
-from loopr.core.limits import UNKNOWN_WINDOW_MS
+from loopr.core.limits import LONGEST_WINDOW_MS, UNKNOWN_WINDOW_MS
 from loopr.core.policy import encode_policy
 from loopr.core.scene import Scene
 
@@ -33,8 +33,9 @@ def _lane_level(scene: Scene, seen: o.LaneLevel, now: int) -> Iterator[Event]:
     known = lane.level if now < lane.level_until else 0
     if warning is None or max(known, seen.level) < warning:
         return
-    until = seen.resets_at if seen.resets_at is not None and seen.resets_at > now else now + UNKNOWN_WINDOW_MS
-    if seen.level != known or (seen.resets_at is not None and until != lane.level_until):
+    told = seen.resets_at if seen.resets_at is not None and now < seen.resets_at <= now + LONGEST_WINDOW_MS else None
+    until = told or now + UNKNOWN_WINDOW_MS
+    if seen.level != known or (told is not None and until != lane.level_until):
         yield w.LaneMeasured(seen.lane, seen.level, until)
 
 

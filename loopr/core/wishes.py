@@ -23,6 +23,7 @@ from loopr.errors import NotFound, StaleLease, UserError
 
 CLEARED = "cleared"
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
+_STUCK = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
 _JUDGED = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
 
 
@@ -120,15 +121,28 @@ def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Ev
 
 
 def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
-    """Begin a loop's counting again in the same worktree; a cancelled one brings back what was cancelled below it."""
+    """Begin a loop's counting again in the same worktree; a cancelled one brings back what was cancelled below it.
+
+    Of a complete one all that has come to an end below it without completing begins again.
+    """
     loop = _loop(scene, loop_id)
+    if stuck := _stuck_below(scene, loop, _STUCK):
+        yield from (e.Retried(each, by) for each in stuck)
+        return
     backing_off = loop.status is Status.PENDING and loop.not_before > now
-    if not backing_off and loop.status not in (Status.PARKED, Status.FAILED, Status.CANCELLED):
+    if not backing_off and loop.status not in _STUCK:
         raise _refuse(loop, "retry", _AGAIN.get(loop.status, _NOT_OVER))
     below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
     for each in below:
         if each.id == loop_id or each.status is Status.CANCELLED:
             yield e.Retried(each.id, by)
+
+
+def _stuck_below(scene: Scene, loop: Loop, statuses: frozenset[Status]) -> list[str]:
+    """List what stands so below a loop that is complete itself, what is above before what is below it."""
+    if loop.status is not Status.COMPLETE:
+        return []
+    return [each.id for each in scene.tree.walk(loop.id) if each.status in statuses]
 
 
 def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
@@ -144,8 +158,11 @@ def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
 
 
 def unpark(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
-    """Let a parked loop try again."""
+    """Let a parked loop try again, or all that are parked below a complete one."""
     loop = _loop(scene, loop_id)
+    if parked := _stuck_below(scene, loop, frozenset({Status.PARKED})):
+        yield from (e.Unparked(each, by) for each in parked)
+        return
     if loop.status is not Status.PARKED:
         raise _refuse(loop, "reset", "only a parked loop is reset; `loopr retry` begins a failed one again")
     yield e.Unparked(loop_id, by)

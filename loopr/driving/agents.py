@@ -17,7 +17,7 @@ from loopr.core.limits import FULL
 from loopr.core.model import Usage
 from loopr.core.observations import LaneLevel
 from loopr.driving.kit import Kit, Task
-from loopr.world.agents import CodexReader, Ending, Reader, Report, Rules, reader_for
+from loopr.world.agents import CodexReader, Ending, Reader, Report, Rules, Share, Used, reader_for
 from loopr.world.agents.sessions import read_session
 from loopr.world.environment import Changes, changed
 from loopr.world.launcher.words import STREAMS
@@ -45,7 +45,12 @@ class Heard(NamedTuple):
     def usage(self, wall_ms: int) -> Usage | None:
         """Return what was used, None where nothing is known of it."""
         used = self.report.used
-        return None if used.tokens is None and used.micro_usd is None else Usage(used.tokens, used.micro_usd, wall_ms)
+        return None if used.tokens is None and used.micro_usd is None else usage_of(used, wall_ms)
+
+
+def usage_of(used: Used, wall_ms: int = 0) -> Usage:
+    """Turn what a client said of its use into what is counted; figures that it rounded are an estimate."""
+    return Usage(used.tokens, used.micro_usd, wall_ms, estimated=not used.measured)
 
 
 def changes_for(preset: Preset | None, own: Path) -> list[Changes]:
@@ -115,9 +120,9 @@ def _hear_out(kit: Kit, task: Task, voice: _Voice, outcome: Outcome) -> Heard:
     return Heard(report, "\n".join(words)[-_TEXT_KEPT:])
 
 
-def level_of(lane: str, share: float) -> LaneLevel:
-    """Say how much of a lane's window is used, in thousandths."""
-    return LaneLevel(lane, int(share * FULL))
+def level_of(lane: str, share: Share) -> LaneLevel:
+    """Say how much of a lane's window is used, in thousandths, and until when that holds."""
+    return LaneLevel(lane, int(share.part * FULL), share.ends_ms)
 
 
 def _environ(kit: Kit, task: Task, preset: Preset | None) -> Mapping[str, str]:

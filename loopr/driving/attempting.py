@@ -42,6 +42,7 @@ from loopr.world.result_file import Advice, Reported, read_advice
 from loopr.world.runs import CIRCUMSTANCES, OUTPUT, Refusal
 
 READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
+LOST_TRIES = 5  # one that always takes its watchers down with it is at fault itself
 TAIL_BYTES = 64 * 1024
 MAX_OUTPUT_BYTES = 1 << 20
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
@@ -126,7 +127,7 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
     spot = made
     own = own_folder(spot.folder)
     if not _is_plain_file(own / READY):
-        settings = kit.settings
+        settings = kit.settings.of_project(task.loop.project)
         setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
         yield from _beside(kit, task, spot, setup)
         write_files(own, {READY: ""})
@@ -171,12 +172,23 @@ def _beside(kit: Kit, task: Task, spot: Spot, commands: dict[str, Command | None
     for step, command in commands.items():
         if command is None:
             continue
-        spec = step_spec(kit, task, spot, command, step)
-        outcome: Outcome = yield Run(spec.id, spec)
+        spec, outcome = yield from _run_to_its_end(kit, task, spot, command, step)
         if outcome.code != 0:
-            end = feedback.bounded(tail_of(spec.folder)).strip().rpartition("\n")[2]
-            words = f"the {step} command failed ({outcome.reason} {outcome.code}){f': {end}' if end else ''}"
-            raise _SetupFailed(words)
+            end = feedback.bounded(tail_of(spec.folder)).strip().rpartition("\n")[2] or outcome.message
+            how = outcome.reason if outcome.code is None else f"{outcome.reason} {outcome.code}"
+            raise _SetupFailed(f"the {step} command failed ({how}){f': {end}' if end else ''}")
+
+
+def _run_to_its_end(
+    kit: Kit, task: Task, spot: Spot, command: Command, step: str
+) -> Generator[Asked, Any, tuple[AttemptSpec, Outcome]]:
+    """Run a command to its end; one that was lost with all that watched it runs again, at no cost to the loop."""
+    for number in range(1, LOST_TRIES + 1):
+        spec = step_spec(kit, task, spot, command, step if number == 1 else f"{step}.{number}")
+        outcome: Outcome = yield Run(spec.id, spec)
+        if outcome.reason != "lost":
+            break
+    return spec, outcome
 
 
 class _SetupFailed(LooprError):
@@ -195,24 +207,24 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
 
     slow = kit.ground_of(task) is not None or task.preset is not None
     try:
-        used, trouble, share = (yield Do(work)) if slow else work()
+        used, trouble, heard = (yield Do(work)) if slow else work()
     except StopAsked:
-        used, trouble, share = yield Do(work)
+        used, trouble, heard = yield Do(work)
     except (LooprError, OSError) as error:
         return o.AttemptEnded(loop.id, task.attempt, replace(trouble_before(error), launch=False))
     if used is not None:
         yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
-    if share is not None and loop.lane is not None:
-        yield Tell(level_of(loop.lane, share))
+    if heard is not None and heard.report.share is not None and loop.lane is not None:
+        yield Tell(level_of(loop.lane, heard.report.share))
     return o.AttemptEnded(loop.id, task.attempt, trouble)
 
 
 class _Taken(NamedTuple):
-    """What an attempt came to: what it used, what went wrong, and how much of its provider's window was used then."""
+    """What an attempt came to: what it used, what went wrong, and what was heard of its agent."""
 
     used: Usage | None
     trouble: Trouble | None
-    share: float | None = None
+    heard: Heard | None = None
 
 
 def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
@@ -235,7 +247,7 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     if trouble is not None and trouble.failure is Failure.REFUSED:
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
-    return _Taken(used, trouble, heard.report.share if heard is not None else None)
+    return _Taken(used, trouble, heard)
 
 
 def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from loopr.core import observations as o
 from loopr.core.forest import Forest
-from loopr.core.model import Loop, Status, Usage
-from loopr.driving.agents import level_of
-from loopr.world.agents import Reader, Used, reader_for
+from loopr.core.model import Loop, Status
+from loopr.driving.agents import level_of, usage_of
+from loopr.world.agents import Reader, Share, Used, reader_for
 from loopr.world.agents.words import NOTHING_USED
 from loopr.world.launcher.log import segments
 from loopr.world.launcher.words import STREAMS
@@ -47,7 +47,7 @@ class Hearing:
                     ears[loop.lease_id] = ear
                     ear.listen()
                     if (used := ear.news(now)) is not None:
-                        yield o.AttemptUsed(loop.id, loop.attempt, Usage(used.tokens, used.micro_usd))
+                        yield o.AttemptUsed(loop.id, loop.attempt, usage_of(used))
                     if (share := ear.fresh_share()) is not None and loop.lane is not None:
                         yield level_of(loop.lane, share)
         self._ears = ears
@@ -73,7 +73,7 @@ class _Ear:
         self._offset = 0
         self._told: Used = NOTHING_USED
         self._told_at = 0
-        self._share: float | None = None
+        self._share: Share | None = None
 
     def listen(self) -> None:
         """Read what was written since; a log that was cut goes on with its newest piece."""
@@ -103,7 +103,7 @@ class _Ear:
         self._told, self._told_at = used, now
         return used
 
-    def fresh_share(self) -> float | None:
+    def fresh_share(self) -> Share | None:
         """Return how much of the provider's window is used, if that is not what was told last."""
         before, self._share = self._share, self.reader.share
         return None if self._share == before else self._share

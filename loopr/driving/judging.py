@@ -6,7 +6,6 @@ never land anything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.choose import ENGINE
-from loopr.core.entries import Artifact, Command
+from loopr.core.entries import Artifact
 from loopr.core.ledger import cost_of, usd_of
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
@@ -29,6 +28,7 @@ from loopr.driving.reviewing import Judge, judges_of, pass_of, read_answer, trou
 from loopr.errors import LooprError, PlanError, Problem
 from loopr.world import feedback
 from loopr.world.artifacts import digest, parse_artifact
+from loopr.world.environment import paths_in
 from loopr.world.place import SETTINGS_FILE
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.repo.conflicts import lay_clash
@@ -43,7 +43,6 @@ from loopr.world.runs import OUTPUT, Refusal
 Fits = Callable[[Artifact, str], list[Problem]]
 """Says what keeps an outline from counting in the tree as it is now."""
 
-_BETWEEN = re.compile(r"[\s;&|()<>\"'`]+")
 Outcomes = Mapping[str, Outcome]
 
 
@@ -160,17 +159,9 @@ def _build(kit: Kit, task: Task, ground: Ground) -> Candidate | LaidClash | NotN
 
 def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
     """Say which paths a loop may not change: the settings, files that its judges name, and what its type protects."""
-    words = tuple(sorted({word for command in (task.check, task.type.review) for word in _words(command)}))
+    words = tuple(sorted({path for command in (task.check, task.type.review) for path in paths_in(command)}))
     named = kit.named_files(ground, task.base_commit, words) if words else ()
     return Protect((SETTINGS_FILE, *named, *task.type.protect), task.type.protect_added == "keep")
-
-
-def _words(command: Command | None) -> list[str]:
-    """Return the words of a command that may be files of the repository."""
-    texts = [command] if isinstance(command, str) else list(command or ())
-    parts = [part for text in texts for part in _BETWEEN.split(text)]
-    bare = [part.removeprefix("$LOOPR_WORKTREE/").removeprefix("./") for part in parts]
-    return [part for part in bare if part and not part.startswith(("-", "/", "$", "{", ":")) and ".." not in part]
 
 
 def _clashed(kit: Kit, task: Task, laid: LaidClash) -> Trouble:
@@ -283,10 +274,11 @@ def _with_use(task: Task, used: Usage) -> Task:
     tokens = used.tokens if known is None else known + (used.tokens or 0)
     usd = None
     if live.micro_usd is not None or used.micro_usd is not None:  # else all of it is priced as one
-        sides = usd_of(task.policy, live, task.type.lanes[0]), usd_of(task.policy, used, task.loop.lane or "")
+        sides = (usd_of(task.policy, each, task.loop.lane or "") for each in (live, used))
         usd = sum(each or 0 for each in sides)
     ms = live.ms + (used.ms if task.policy.type_of(task.loop.type).judge_lanes else 0)
-    return task._replace(loop=task.loop._replace(live=Usage(tokens, usd, ms)))
+    rough = live.estimated or used.estimated or (live.tokens is None and known is not None)
+    return task._replace(loop=task.loop._replace(live=Usage(tokens, usd, ms, rough)))
 
 
 def _told(judge: Judge, said: Said, candidate: Candidate | None) -> str:

@@ -17,7 +17,7 @@ from loopr.core import observations as o
 from loopr.core.entries import Artifact, Entry
 from loopr.core.observations import Trouble
 from loopr.core.overlap import covers
-from loopr.core.rendering import render_artifact
+from loopr.core.rendering import leaf_artifact
 from loopr.driving.acts import Act, Asked, Do, Later
 from loopr.driving.attempting import message_of
 from loopr.driving.judging import Fits, Outcomes, ask_judges, candidate_of, hear_out, put_back_words, read_output
@@ -60,10 +60,13 @@ def bring_home(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Ac
 
 
 def _land(kit: Kit, task: Task, ground: Ground, known: Outcomes) -> Generator[Asked, Any, str | Trouble]:
-    """Move the plan branch; a tip that has moved meanwhile is taken in, and judged again if that makes another tree."""
+    """Move the plan branch; a tip that has moved meanwhile is taken in, and judged again if that makes another tree.
+
+    Returns the commit that landed, nothing where the plan has all of it already: that commit is somebody else's.
+    """
     intent = _noted(kit, task)
     if intent is not None and (yield Do(lambda: _has_landed(ground, task.name, intent))):
-        return intent.new
+        return intent.new if intent.new != intent.old else ""
     while True:
         candidate = yield from candidate_of(kit, task, ground)
         if isinstance(candidate, Trouble):
@@ -73,7 +76,7 @@ def _land(kit: Kit, task: Task, ground: Ground, known: Outcomes) -> Generator[As
             return trouble
         done = yield Do(partial(_move, kit, task, ground, candidate))
         if isinstance(done, Landed):
-            return done.commit
+            return "" if candidate.empty else done.commit
         if not isinstance(done, Overtaken):
             yield Later(done)
 
@@ -145,7 +148,7 @@ def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Ge
         return _Published(known, _read(task, there, path))
     if there is None or digest(there) in (known, ours):
         if there is not None and digest(there) != ours:
-            yield Do(lambda: _archive(kit, task, there))
+            yield Do(lambda: kit.hands.archive.keep(known, there))
         yield Do(lambda: publish(path, raw.decode("utf-8", "surrogateescape")))
     return _Published(ours, artifact)
 
@@ -156,9 +159,8 @@ def _own_text(kit: Kit, task: Task, commit: str) -> bytes:
     if output.is_file():
         return output.read_bytes()
     entry = task.entry or Entry(task.loop.id.rpartition("/")[2], task.title)
-    text = render_artifact(entry, task.loop.type, task.policy.types, project=task.loop.project)
-    landed = f"\n## Landed\n\n- {commit} {task.title}\n" if commit else ""
-    return (text + landed).encode()
+    said = {"project": task.loop.project, "commit": commit, "title": task.title}
+    return leaf_artifact(entry, task.loop.type, task.policy.types, **said).encode()
 
 
 def _replaced_by_person(task: Task) -> bool:
@@ -181,10 +183,3 @@ def _read(task: Task, raw: bytes, path: Path) -> Artifact | None:
         )
     except PlanError:
         return None
-
-
-def _archive(kit: Kit, task: Task, raw: bytes) -> None:
-    """Keep what an earlier generation has handed over."""
-    folder = kit.place.state / "archive" / task.name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{task.loop.type}.{digest(raw)[:12]}.md").write_bytes(raw)

@@ -13,6 +13,7 @@ from pathlib import Path
 from loopr.core import observations as o
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
+from loopr.driving.straying import Straying
 from loopr.driving.switching import WAITS, Switching
 from loopr.hands import FileHands
 from loopr.world.watching import Settling, Watch
@@ -37,6 +38,8 @@ class Looking:
         self._known: dict[str, _Shape | None] = {}
         self._looked: dict[str, _Shape] = {}
         self._full_look_at = 0
+        self._straying = Straying(specs)
+        self._begun = False
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when there are hints."""
@@ -80,6 +83,10 @@ class Looking:
         begun = self._clock()
         for loop in list(forest.tree.walk()):
             yield from self._look_at(forest, hands, loop, self._path(loop), now)
+        yield from self._straying.again(forest)
+        if not self._begun:
+            self._begun = True
+            yield from self._straying.around(forest, now)
         took = self._clock() - begun
         self._full_look_at = self._clock() + max(self._poll_ms, FULL_LOOK_SHARE * took)
 
@@ -98,6 +105,8 @@ class Looking:
         if loop_id in forest.loops:
             for loop in list(forest.tree.walk(loop_id)):
                 yield from self._look_at(forest, hands, loop, self._path(loop), now)
+        if loop_id:
+            yield from self._straying.inside(forest, path, forest.loops.get(loop_id))
 
     def _look(
         self, forest: Forest, hands: FileHands, path: Path, now: int, *, whole: bool = False
@@ -108,6 +117,7 @@ class Looking:
         loop = forest.loops.get(path.parent.relative_to(self._specs).as_posix())
         if loop is None or loop.type != path.stem:
             self._settling.forget(path)
+            yield from self._straying.at(forest, path)
             return
         yield from self._look_at(forest, hands, loop, path, now, whole=whole)
 

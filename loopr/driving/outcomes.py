@@ -14,7 +14,7 @@ from loopr.core.observations import Trouble
 from loopr.errors import LooprError, Problem, UserError
 from loopr.world import feedback
 from loopr.world.agents import Report
-from loopr.world.launcher.words import read_outcome
+from loopr.world.launcher.words import REBOOTED, read_outcome
 from loopr.world.processes import Outcome
 from loopr.world.result_file import Advice, stricter
 
@@ -37,7 +37,6 @@ _HOST = {
 }
 _HOST_NAMES = {errno.errorcode[number]: words for number, words in _HOST.items()}
 MOST_SAID = 120
-REBOOTED = "rebooted"
 
 
 class Said(NamedTuple):
@@ -78,10 +77,11 @@ def trouble_of(
 def _has_the_word(report: Report, outcome: Outcome, seen: Failure | None) -> bool:
     """Say whether a stream knows better than what was seen of the end: not if it was cut short by that end itself.
 
-    A client that waits for its provider until a clock runs out has met a limit, not a clock.
+    A client that waits for its provider until a clock runs out has met a limit, not a clock; nor has one that tries for
+    ever what cannot be.
     """
     if outcome.reason in _CLOCKS:
-        return report.failure in (Failure.LIMITED, Failure.LANE)
+        return report.failure in (Failure.LIMITED, Failure.LANE, Failure.CONFIG)
     if outcome.reason not in ("exited", "signalled") or not report.decides:
         return False
     return report.kind != "cut" or seen in (None, Failure.REFUSED)

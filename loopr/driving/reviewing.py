@@ -18,6 +18,7 @@ from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import CHECK, RESULT, REVIEW, review_kind
 from loopr.driving.outcomes import Said, trouble_of
 from loopr.world import feedback
+from loopr.world.agents import Share
 from loopr.world.launcher.words import STREAMS
 from loopr.world.processes import Outcome
 from loopr.world.prompts import Pass, looks_of
@@ -75,7 +76,7 @@ class Answer(NamedTuple):
     line: str
 
     @property
-    def share(self) -> float | None:
+    def share(self) -> Share | None:
         """How much of its provider's window an agent has used, where that is told."""
         return self.heard.report.share if self.heard is not None else None
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from loopr.core.gates import first_closed
 from loopr.core.model import Loop, Status
+from loopr.core.scene import Scene
 from loopr.errors import NotFound, UserError
 from loopr.ui import story, views
 from loopr.ui.names import find_id
@@ -84,7 +85,22 @@ def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     found = _found(seen, loop)
     with workspace.journal() as journal:
         told = story.story(journal.story(found.id))
-    return views.why(seen.scene, found, seen.now, told)
+    body = views.why(seen.scene, found, seen.now, told)
+    return body | {"gates": [_with_lookalikes(workspace, seen.scene, found, each) for each in body["gates"]]}
+
+
+def _with_lookalikes(workspace: Workspace, scene: Scene, loop: Loop, gate: Row) -> Row:
+    """Name the files that may have been meant for the one that a gate waits for."""
+    sought = {"manual": loop, "artifact": scene.loops.get(loop.parent or "")}.get(gate["gate"])
+    if sought is None:
+        return gate
+    from loopr.world.lookalikes import Sought, lookalikes
+
+    folder = scene.policy.artifacts_dir
+    specs = workspace.place.root / folder
+    near = lookalikes(specs, Sought(sought.id, sought.type, scene.policy.types, scene.loops.__contains__))
+    names = ", ".join(f"{folder}/{each.relative_to(specs).as_posix()}" for each in near)
+    return gate | {"reason": f"{gate['reason']}; perhaps meant for it: {names}"} if names else gate
 
 
 def _found(seen: Scenery, loop: str) -> Loop:

@@ -12,7 +12,9 @@ from loopr.core.forest import Forest
 from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
+from loopr.ui.bases import follow_base
 from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue
+from loopr.ui.uncommitted import uncommitted
 from loopr.wiring import Workspace
 
 
@@ -35,7 +37,8 @@ class Admitted(NamedTuple):
 def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm) -> Admitted:
     """Decide on paper, and write nothing."""
     with workspace.rehearsal() as engine:
-        return Admitted(engine.forest, _all(engine, workspace, plans, confirm), dry_run=True)
+        done = tuple(enqueue(engine, workspace, plan, confirm) for plan in plans)
+        return Admitted(engine.forest, done, dry_run=True)
 
 
 def admit(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm) -> Admitted:
@@ -50,24 +53,13 @@ def admit(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm) -> Admi
         return Admitted(engine.forest, _all(engine, workspace, plans, confirm), beside=beside)
 
 
-def left_behind(workspace: Workspace, forest: Forest, plan: str) -> str:
-    """Say that the branch that a plan began at has commits which the plan's own lacks, and how it gets them."""
-    from loopr.grounds import ground_of_plan
-    from loopr.world.repo.branches import plan_tip
-    from loopr.world.repo.refs import is_ancestor, read_refs
-
-    bound, ground = forest.shared.plans[plan], ground_of_plan(workspace, forest, plan)
-    tip = plan_tip(ground, plan).tip if ground is not None else ""
-    if ground is None or not tip or not bound.base_branch:
-        return ""
-    base = read_refs(ground.door, f"refs/heads/{bound.base_branch}").get(f"refs/heads/{bound.base_branch}", "")
-    if not base or is_ancestor(ground.door, base, tip):
-        return ""
-    own = ground.short_branch(plan)
-    takes = f"`git switch {own} && git merge {bound.base_branch} && git switch -`"
-    return f"{bound.base_branch} has commits that {own} lacks; to bring them there: {takes}"
+def bring_in(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) -> Enqueued:
+    """Enqueue a plan, and let it go along with its base."""
+    done = enqueue(engine, workspace, plan, confirm)
+    base = follow_base(engine, workspace, plan.id)
+    return done._replace(base=base, uncommitted=uncommitted(engine, workspace, plan.id))
 
 
 def _all(engine: Engine, workspace: Workspace, plans: Sequence[Plan], confirm: Confirm) -> tuple[Enqueued, ...]:
     """Enqueue one after the other."""
-    return tuple(enqueue(engine, workspace, plan, confirm) for plan in plans)
+    return tuple(bring_in(engine, workspace, plan, confirm) for plan in plans)

@@ -170,8 +170,9 @@ def _missing(forest: Forest, tops: Sequence[str]) -> list[str]:
     for loop in (each for top in tops for each in forest.tree.walk(top)):
         children = map(forest.loops.__getitem__, forest.tree.children(loop.id))
         if loop.artifact and not loop.on_disk and any(each.status is Status.PENDING for each in children):
-            again = f"loopr retry --fresh {loop.id}" if loop.parent else "loopr start PLAN"
-            found.append(f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md: put it back, or `{again}`")
+            again = f"; `loopr retry --fresh {loop.id}` does it again" if loop.parent else ""
+            place = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+            found.append(f"{place}: `loopr doctor --fix` puts it back{again}")
     return found
 
 

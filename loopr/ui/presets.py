@@ -52,7 +52,7 @@ def preset_row(preset: Preset, path: str | None) -> Row:
         "program": program_of(preset.command, path),
         "prompt": "file" if reads_prompt_file(preset.command) else "stdin",
         "model": preset.model or None,
-        "env": {"set": dict(preset.set), "unset": list(preset.unset)},
+        "env": {"set": dict(preset.set), "unset": list(preset.unset), "only": _only(preset)},
         "own_tmpdir": preset.own_tmpdir,
         "lanes": list(preset.lanes),
         "reader": preset.reader,
@@ -65,11 +65,17 @@ def preset_row(preset: Preset, path: str | None) -> Row:
     }
 
 
+def _only(preset: Preset) -> list[str] | None:
+    """List what alone gets in of loopr's own environment, None where all of it does."""
+    return None if preset.only is None else list(preset.only)
+
+
 def preset_words(row: Row) -> list[tuple[str, str]]:
     """Word a preset for a person, a line for each thing."""
     told = [(key, _words(row[key])) for key in ("name", "about", "from", "command", "program", "prompt", "model")]
     told += [("set", f"{name}={value}") for name, value in row["env"]["set"].items()]
     told += [("unset", ", ".join(row["env"]["unset"]))] if row["env"]["unset"] else []
+    told += [("only", ", ".join(row["env"]["only"]) or "nothing")] if row["env"]["only"] is not None else []
     told += [("TMPDIR", "a folder of the attempt's own")] if row["own_tmpdir"] else []
     told += [("lane", ", ".join(row["lanes"])), ("reader", row["reader"]), ("success", _words(row["success"]))]
     told += [(kind, each) for kind, patterns in row["signs"].items() for each in patterns]

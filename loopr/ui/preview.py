@@ -11,7 +11,7 @@ from loopr.core.forest import Forest
 from loopr.core.gates import first_closed
 from loopr.core.model import Status
 from loopr.core.scoring import score
-from loopr.ui.views import Row, document, gate_row, instant
+from loopr.ui.views import Row, document, gate_row, instant, stand_in
 
 
 def next_round(forest: Forest, now: int) -> Row:
@@ -42,4 +42,7 @@ def _grant_row(forest: Forest, event: LeaseGranted, at: int) -> Row:
         "lease": f"{loop.id}#{event.attempt}",
         "project": loop.project,
         "score": score(forest.policy, loop, at)._asdict(),
+        "lane": event.lane,
+        "agent": event.agent or None,
+        "stands_in": stand_in(forest, loop, at) or None,
     }

@@ -22,7 +22,7 @@ from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
 from loopr.ui.terminal import Terminal
 from loopr.ui.times import say_clock
-from loopr.ui.views import queue_warning
+from loopr.ui.views import budget_warnings, queue_warning
 
 Write = Callable[[str], object]
 Size = Callable[[], tuple[int, int]]
@@ -57,7 +57,7 @@ class Progress:
         self._tails: dict[str, tuple[int, str]] = {}
         self._closed = False
         self._warned = ""
-        self._late, self._counted_at = False, 0
+        self._told, self._counted_at = set[str](), 0
 
     def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail) -> None:
         """Show what was decided, after the forest has taken it."""
@@ -65,7 +65,7 @@ class Progress:
             return
         if not self._live:
             self._screen.print(list(tell(forest, events, now, self._plans)))
-            self._tell_queue(forest, now)
+            self._tell_waits(forest, now)
         elif self._drawn_at is None or abs(now - self._drawn_at) >= FRAME_MS:
             self._draw(forest, now, tail)
 
@@ -83,17 +83,22 @@ class Progress:
         if self._live:
             self._draw(forest, now, tail)
         else:
-            self._tell_queue(forest, now)
+            self._tell_waits(forest, now)
 
-    def _tell_queue(self, forest: Forest, now: int) -> None:
-        """Say once that more loops wait for a slot than should, until that is over; counted once a second."""
+    def _tell_waits(self, forest: Forest, now: int) -> None:
+        """Say once what no event tells, until it is over: a queue that is too long, budgets for which all wait.
+
+        Looked at once a second.
+        """
         if abs(now - self._counted_at) < QUEUE_MS:
             return
         self._counted_at = now
         late = queue_warning(forest, queue_depth(forest, now))
-        if late and not self._late:
-            self._screen.print([f"{say_clock(now, now)} {late}"])
-        self._late = bool(late)
+        found = {"queue": late} if late else {}
+        if not forest.occupancy.total:
+            found |= {each: each for each in budget_warnings(forest, now, partial(say_clock, now=now))}
+        self._screen.print([f"{say_clock(now, now)} {words}" for key, words in found.items() if key not in self._told])
+        self._told = set(found)
 
     def close(self, forest: Forest, now: int) -> None:
         """Take the picture away and say the last word, once."""

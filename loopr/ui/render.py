@@ -17,6 +17,7 @@ from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.ui.folding import Line
 from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.ui.views import agent_of, stand_in
 
 Row = dict[str, Any]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -145,19 +146,35 @@ def state_word(loop: Loop, gate: Gate | None) -> str:
 def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
     """Say what matters of a loop beside its status."""
     if loop.status is Status.PENDING:
-        return gate_words(gate, now) if gate is not None else ""
+        return gate_words(gate, now) if gate is not None else _stand_in(scene, loop, now)
     if loop.status in OCCUPYING and loop.lease is not None:
         since = loop.lease.started_at or loop.lease.at
-        tries = f"iter {loop.iteration} · " if loop.iteration > 1 else ""
-        return f"{tries}{say_duration(now - since)}"
+        tries = f"iter {loop.iteration}" if loop.iteration > 1 else ""
+        return " · ".join(filter(None, [tries, say_duration(now - since), _stand_in(scene, loop, now)]))
     if loop.status in (Status.PARKED, Status.FAILED):
         return plain(loop.reason)
-    words = [f"{loop.iteration} tries"] if loop.iteration > 1 else []
+    words = list(filter(None, [left_by(scene, loop), f"{loop.iteration} tries" if loop.iteration > 1 else ""]))
     if loop.spent.tokens:
         words.append(f"{say_tokens(loop.spent.tokens)} tok")
     if loop.hold is not None:
         words.append(f"held: {plain(loop.hold.reason)}" if loop.hold.reason else "held")
     return " · ".join(words)
+
+
+def left_by(scene: Scene, loop: Loop) -> str:
+    """Say what a leaf has left of which nothing has landed; nothing where that cannot be told, or need not be."""
+    bound = scene.shared.plans.get(loop.plan)
+    if loop.landed or not loop.leased or loop.status is not Status.COMPLETE or scene.policy.type_of(loop.type).child:
+        return ""
+    if bound is not None and not bound.base_commit:  # it works without git
+        return f"what it made stays in {scene.policy.worktrees_dir}/{loop.name}"
+    return "no file changed" if loop.base_commit else ""
+
+
+def _stand_in(scene: Scene, loop: Loop, now: int) -> str:
+    """Say who stands in for a loop's agent; why, `why` says."""
+    name = agent_of(scene, loop, now)
+    return f"{name} stands in" if stand_in(scene, loop, now) else ""
 
 
 def gate_words(gate: Gate, now: int) -> str:
@@ -255,8 +272,10 @@ def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = ()) -
     return lines
 
 
-def block(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Set names and values below each other; what has no value is left out."""
-    known = [(name, value) for name, value in pairs if value]
+def block(pairs: Iterable[tuple[str, str]], width: int = 0) -> list[str]:
+    """Set names and values below each other; what has no value is left out. Sentences are wrapped to a width."""
+    known = [(name, plain(value)) for name, value in pairs if value]
     size = max((len(name) for name, _ in known), default=0)
-    return [f"{name:{size}}  {plain(value)}" for name, value in known]
+    lines = [(f"{name:{size}}  ", value) for name, value in known]
+    wrapped = [wrap(head, text, width) if width and " " in text else [head + text] for head, text in lines]
+    return [line for each in wrapped for line in each]

@@ -6,6 +6,7 @@ Turns words into observations and wishes for the engine; an answer is plain valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from loopr.core.model import Bound, Loop
 from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
+from loopr.ui.mending import put_back
 from loopr.ui.programs import missing_programs
 from loopr.wiring import Workspace
 
@@ -41,7 +43,7 @@ class Plan(NamedTuple):
 
 
 class Enqueued(NamedTuple):
-    """What became of a plan: what is new, complete by declaration, to be done again, gone, and what is wrong."""
+    """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git."""
 
     plan: str
     known: bool
@@ -49,7 +51,10 @@ class Enqueued(NamedTuple):
     settled: tuple[str, ...]
     changed: tuple[str, ...]
     gone: tuple[str, ...]
+    put_back: tuple[str, ...]
     problems: tuple[str, ...]
+    base: str = ""
+    uncommitted: str = ""
 
 
 def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
@@ -62,7 +67,8 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
             plan = Plan(*workspace.read_plan(path))
             plans += [plan] if all(each.path != plan.path for each in plans) else []
         except (PlanError, NotFound) as error:
-            problems += error.problems
+            copy = _copy_of(workspace, path) if isinstance(error, NotFound) else ""
+            problems += [replace(each, hint=copy) for each in error.problems] if copy else error.problems
             missing = missing and isinstance(error, NotFound)
     if problems and missing:
         raise NotFound("", problems=problems)
@@ -73,6 +79,17 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
     if problems:
         raise PlanError("", problems=problems)
     return plans
+
+
+def _copy_of(workspace: Workspace, path: Path) -> str:
+    """Say where the copy of a plan file is that is gone, if a plan was ever started from it."""
+    scene = workspace.look().scene
+    plan = next((name for name, each in scene.shared.plans.items() if each.source == workspace.name_of(path)), None)
+    if plan is None or not scene.loops[plan].artifact:
+        return ""
+    copy = f"{scene.policy.artifacts_dir}/{plan}/{scene.loops[plan].type}.md"
+    back = "" if workspace.has_file(copy) else " once `loopr doctor --fix` has put it back"
+    return f"its copy is {copy}{back}: start that, or copy it to where the plan was"
 
 
 def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) -> Enqueued:
@@ -87,6 +104,7 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) 
     repo, top = _home(engine, workspace, plan)
     if loop is None and top is not None:
         _check_repository(workspace, plan, repo, top)
+    cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
         _check_agents(workspace, plan)
         _check_programs(engine, workspace, plan)
@@ -95,11 +113,13 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) 
         _copy(engine, bound, plan, confirm)
     else:
         _put_back(engine, plan)
-    base, said = workspace.start_point(top), (plan.id, plan.artifact, plan.digest, plan.source)
+    said = plan.id, plan.artifact, plan.digest, plan.source
+    base = workspace.start_point(top, plan.artifact.project)
     events = engine.learn([o.PlanOffered(*said, base.branch, base.commit, repo)])
+    back = put_back(engine, [plan.id]).back if cleared else ()  # whoever takes the plan away takes it all
     events += engine.rescan(plan.id)
     events += engine.settle([plan.id])
-    return _summary(engine, plan.id, loop is not None, events)
+    return _summary(engine, plan.id, loop is not None, events)._replace(put_back=back)
 
 
 def _binding(engine: Engine, workspace: Workspace, plan: Plan) -> Bound | None:
@@ -145,7 +165,8 @@ def _check_repository(workspace: Workspace, plan: Plan, repo: str, top: Path) ->
     """Refuse a new plan whose loops could get no worktree."""
     if not any(each.worktree for each in workspace.settings.types.values()):
         return
-    named, base = workspace.settings.git.base, workspace.start_point(top)
+    project = plan.artifact.project
+    named, base = workspace.settings.of_project(project).git.base, workspace.start_point(top, project)
     if not base.commit:
         words = f'has no branch "{named}" (git.base)' if named else "has no commit yet, and worktrees begin at one"
         hint = f"git branch {named}" if named else 'make one first: git commit --allow-empty -m "begin"'
@@ -248,5 +269,6 @@ def _summary(engine: Engine, plan_id: str, known: bool, events: list[Event]) -> 
         of(Settled),
         of(InputChanged),
         of(Undeclared),
+        (),
         tuple(text for place, text in sorted(problems.items()) if place.startswith(prefix)),
     )

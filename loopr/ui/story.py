@@ -70,6 +70,12 @@ def _granted(data: Mapping[str, Any]) -> str:
     return "attempt {attempt} granted to {holder} on lane {lane}".format_map(_Gaps(data)) + agent
 
 
+def _landed(data: Mapping[str, Any]) -> str:
+    """Tell as which commit work has landed, if there was any."""
+    commit = data.get("commit") or ""
+    return f"landed as {commit[:12]}" if commit else "complete; it had nothing to land"
+
+
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
@@ -99,7 +105,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "set_aside": _because("parked, {failure}"),
     "stopped": _because("attempt {attempt} told to stop"),
     "attempt_gone": "attempt {attempt} has ended",
-    "landed": "landed as {commit}",
+    "landed": _landed,
     "approved": "approved",
     "rejected": _because("rejected"),
     "iteration_asked": _because("another iteration was asked for"),
@@ -160,14 +166,15 @@ def attempts(records: Iterable[Any]) -> list[Row]:
     for each in records:
         data = json.loads(each.data)
         if each.event == "lease_granted":
-            open_one = _attempt(data["attempt"], iteration, each.at)
+            open_one = _attempt(data, iteration, each.at)
             found.append(open_one)
         elif open_one is not None and each.event == "attempt_started":
             open_one["started_at"] = instant(each.at)
         elif open_one is not None and each.event == "usage_seen":
-            tokens, micro_usd, ms = data["usage"]
+            tokens, micro_usd, ms, *rounded = data["usage"]
             usd = None if micro_usd is None else micro_usd / 1e6
-            open_one["usage"] = {"tokens": tokens, "usd": usd, "seconds": ms / 1000, "estimated": tokens is None}
+            rough = tokens is None or any(rounded)
+            open_one["usage"] = {"tokens": tokens, "usd": usd, "seconds": ms / 1000, "estimated": rough}
         elif open_one is not None and (each.event in _ENDS or "failure" in data):
             open_one |= {"class": data.get("failure") or _ENDS[each.event], "ended_at": instant(each.at)}
             open_one["outcome"] = sentence(each.event, data)
@@ -176,12 +183,13 @@ def attempts(records: Iterable[Any]) -> list[Row]:
     return found
 
 
-def _attempt(number: int, iteration: int, at: int) -> Row:
-    """Begin the row of an attempt."""
+def _attempt(data: Mapping[str, Any], iteration: int, at: int) -> Row:
+    """Begin the row of an attempt with its lease: on which lane it is made, and by which agent."""
     row: Row = dict.fromkeys(
         ("attempt", "iteration", "outcome", "class", "started_at", "ended_at", "exit", "usage", "log")
     )
-    return row | {"attempt": number, "iteration": iteration, "started_at": instant(at)}
+    who = {"lane": data.get("lane"), "agent": data.get("agent") or None}
+    return row | {"attempt": data["attempt"], "iteration": iteration, "started_at": instant(at)} | who
 
 
 def _next_iteration(event: str, data: Mapping[str, Any], iteration: int) -> int:

@@ -15,8 +15,9 @@ from loopr.core import workspace_events as w
 from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status
-from loopr.ui.render import plain
+from loopr.ui.render import left_by, plain
 from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.ui.views import stand_in
 
 Words = tuple[str, ...]
 """What has happened, in columns; nothing where there is nothing to say."""
@@ -26,6 +27,7 @@ def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] 
     """Tell events that a forest has taken, a line for each that is worth one; `tops` are the subtrees to tell of."""
     clock = say_clock(now, now)
     written: dict[str, list[str]] = {}
+    gone: dict[str, list[str]] = {}
     ahead = Counter(filter(None, map(_another_try, events)))  # how far each loop has gone on since
     for event in events:
         if again := _another_try(event):
@@ -35,12 +37,19 @@ def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] 
         if isinstance(event, e.Settled):
             written.setdefault(event.loop.partition("/")[0], []).append(event.loop)
             continue
+        if isinstance(event, e.ArtifactGone):
+            gone.setdefault(event.loop.partition("/")[0], []).append(event.loop)
+            continue
         who, words = _said(forest, event, now, ahead)
         if words:
             yield _line(clock, who, words)
     for plan, loops in written.items():
         who, word = (loops[0], "complete") if len(loops) == 1 else (plan, f"{len(loops)} complete")
         yield _line(clock, who, (word, "by declaration"))
+    for plan, loops in gone.items():
+        alone = len(loops) == 1
+        said = "its artifact is gone" if alone else f"{len(loops)} artifacts are gone"
+        yield _line(clock, loops[0] if alone else plan, (said, "`loopr doctor --fix` puts back what may come back"))
 
 
 def _another_try(event: Event) -> str:
@@ -72,12 +81,16 @@ def _line(clock: str, who: str, words: Words) -> str:
 
 def _said(forest: Forest, event: Event, now: int, ahead: Mapping[str, int]) -> tuple[str, Words]:
     """Say who an event is about, and what has happened; `ahead` are the tries that the forest knows of since then."""
+    if isinstance(event, e.Landed) and event.loop in forest.loops:
+        return event.loop, _landed(forest, forest.loops[event.loop], event)
     if isinstance(event, LoopEvent):
         tell_it = _OF_LOOPS.get(type(event))
         loop = forest.loops.get(event.loop)
         if tell_it is None or loop is None:
             return event.loop, ()
-        return event.loop, tell_it(loop._replace(iteration=loop.iteration - ahead[event.loop]), event, now)
+        words = tell_it(loop._replace(iteration=loop.iteration - ahead[event.loop]), event, now)
+        by = stand_in(forest, loop, now) if isinstance(event, e.AttemptStarted) else ""
+        return event.loop, (*words, by) if words else ()
     if isinstance(event, w.EngineDraining):
         return _draining(forest, event)
     tell_all = _OF_ALL.get(type(event))
@@ -102,11 +115,14 @@ def _try(loop: Loop) -> str:
     return f"try {loop.iteration}" if loop.iteration > 1 else ""
 
 
-def _landed(loop: Loop, event: e.Landed, now: int) -> Words:
-    """The work is on the plan's branch."""
+def _landed(forest: Forest, loop: Loop, event: e.Landed) -> Words:
+    """The work is on the plan's branch; of what hands files over, and lands none, say what is true instead."""
     tokens = f"{say_tokens(loop.spent.tokens)} tok" if loop.spent.tokens else ""
     tries = "1 try" if loop.iteration == 1 else f"{loop.iteration} tries"
-    return "landed", tries, say_duration(loop.spent.ms), tokens
+    figures = tries, say_duration(loop.spent.ms), tokens
+    if event.commit or forest.policy.type_of(loop.type).child:
+        return "landed", *figures
+    return "complete", *figures, left_by(forest, loop)
 
 
 def _passed(loop: Loop, event: e.Passed, now: int) -> Words:
@@ -159,7 +175,6 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.SetAside: _because("parked"),
     e.Stopped: _because("stopped"),
     e.Passed: _passed,
-    e.Landed: _landed,
     e.ArtifactAccepted: lambda loop, event, now: ("complete", f"by {event.by}"),
     e.Approved: lambda loop, event, now: ("approved",),
     e.Rejected: _because("failed"),

@@ -6,19 +6,20 @@ Knows the forest and the words for it. Must never know a terminal, a protocol or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from loopr.core.fairness import usage_of
 from loopr.core.gates import closed_gates
-from loopr.core.grouping import queue_depth
+from loopr.core.grouping import budget_waits, queue_depth
 from loopr.core.ledger import PROJECT, Sums
-from loopr.core.limits import FULL
-from loopr.core.model import FINISHED, Gate, Lane, Loop, Status
+from loopr.core.limits import FULL, crew_of, lane_closed
+from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
 from loopr.core.overlap import overlapping
 from loopr.core.policy import Budget
+from loopr.core.releasing import releases
 from loopr.core.scene import Scene
 from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE
@@ -68,7 +69,7 @@ def loop_row(scene: Scene, loop: Loop, now: int) -> Row:
         "gates": [gate_row(gate) for gate in closed_gates(scene, loop, now)],
         "lease": _lease_row(loop),
         "lane": loop.lane,
-        "agent": (loop.lease.agent if loop.lease is not None else scene.agent_of(loop)) or None,
+        "agent": agent_of(scene, loop, now) or None,
         "branch": f"{policy.branch_prefix}{loop.name}" if live else None,
         "base_commit": loop.base_commit or None,
         "worktree": f"{policy.worktrees_dir}/{loop.name}" if live else None,
@@ -80,6 +81,22 @@ def loop_row(scene: Scene, loop: Loop, now: int) -> Row:
         "updated_at": instant(loop.updated),
         "reason": loop.reason or None,
     }
+
+
+def agent_of(scene: Scene, loop: Loop, now: int) -> str:
+    """Name the agent that works for a loop, or would now; nothing where a command does."""
+    if loop.lease is not None:
+        return loop.lease.agent
+    return (crew_of(scene, loop, now).agent if loop.status is Status.PENDING else "") or scene.agent_of(loop)
+
+
+def stand_in(scene: Scene, loop: Loop, now: int) -> str:
+    """Say who stands in for a loop's agent, and why as far as that is so now; nothing where nobody does."""
+    name, own = agent_of(scene, loop, now), scene.agent_of(loop)
+    if loop.status not in (Status.PENDING, *OCCUPYING) or name in ("", own):
+        return ""
+    closed = lane_closed(scene, scene.crews_of(loop)[0].lanes[0], now) if loop.status is Status.PENDING else None
+    return f"{name}, which stands in for {own or 'its command'}{f': {closed[0]}' if closed is not None else ''}"
 
 
 def _input(scene: Scene, loop: Loop) -> str | None:
@@ -144,8 +161,8 @@ def lanes(scene: Scene) -> Row:
     names = {*scene.policy.lanes, *scene.shared.lanes}
     for each in scene.policy.types.values():
         names.update((*each.lanes, *each.judge_lanes))
-        for step in each.escalate.values():
-            names.update(scene.policy.agents.get(step.agent, (step.agent,)))
+        for agent in (*(step.agent for step in each.escalate.values()), *each.fallback):
+            names.update(scene.policy.agents.get(agent, (agent,)))
     return {name: _lane_row(scene, name, scene.shared.lane(name)) for name in sorted(names)}
 
 
@@ -193,6 +210,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "problems": problems(scene),
             "warnings": [
                 *warnings(scene, depth),
+                *budget_warnings(scene, now, instant),
                 *(f"{each} has changed: start it again" for each in changed),
             ],
         },
@@ -266,6 +284,14 @@ def queue_warning(scene: Scene, depth: Mapping[str, int]) -> str:
     return f"queue delayed; respecting caps ({waiting} waiting: {types}; the soft limit is {soft})"
 
 
+def budget_warnings(scene: Scene, now: int, say: Callable[[int], str | None]) -> list[str]:
+    """Say how many loops wait for each budget that is used up, and until when; nothing where none is."""
+    return [
+        f"{reason}: {count} loop{'s wait' if count != 1 else ' waits'}{f' until {say(until)}' if until else ''}"
+        for (reason, until), count in budget_waits(scene, now).items()
+    ]
+
+
 def warnings(scene: Scene, depth: Mapping[str, int]) -> list[str]:
     """List what a person may want to know; `depth` is how many wait for a slot, by type."""
     late = queue_warning(scene, depth)
@@ -295,6 +321,8 @@ def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
 
 
 def show(scene: Scene, loop: Loop, now: int, attempts: list[Row]) -> Row:
-    """Return one loop with its attempts and its children."""
+    """Return one loop with its attempts and its children, and what its completion sets free."""
     children = [loop_row(scene, scene.loops[each], now) for each in scene.tree.children(loop.id)]
-    return document(now, {"loop": loop_row(scene, loop, now), "attempts": attempts, "children": children})
+    frees = releases(scene.tree, loop.id)
+    body = {"loop": loop_row(scene, loop, now), "attempts": attempts, "children": children, "frees": frees}
+    return document(now, body)

@@ -149,6 +149,11 @@ def _is_over(scene: Scene, name: str, now: int) -> str:
     return "complete, and held already" if status is Status.COMPLETE else "cancelled already"
 
 
+def _is_complete(scene: Scene, name: str, now: int) -> str:
+    """Say that what changed is below."""
+    return "complete itself; what is stuck below it begins again"
+
+
 _REASON = Option("why, for whoever asks", str)
 _WORKSPACE = "the whole workspace"
 
@@ -178,14 +183,18 @@ RULES: Mapping[str, Rule] = {
         already=_is_over,
     ),
     "retry": Rule(
-        "Begin again what is parked, failed, cancelled or backing off: all counters at zero, in the same worktree.",
+        "Begin again what is parked, failed, cancelled or backing off, of a complete loop all such below it: "
+        "counters at zero, in the same worktree.",
         one=_retry,
+        already=_is_complete,
         options={"fresh": Option("make them anew, also complete ones, with nothing of what was done")},
         asks=True,
     ),
     "reset": Rule(
-        "Let parked loops try again where they stood; end a lane's rest, or take a parked lane back into use.",
+        "Let parked loops try again where they stood, of a complete one all below it; end a lane's rest, or take a "
+        "parked lane back into use.",
         one=_reset,
+        already=_is_complete,
         prefixes=(LANE,),
     ),
     "clear": Rule(

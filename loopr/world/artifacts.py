@@ -29,6 +29,7 @@ __all__ = [
     "digest",
     "parse_artifact",
     "publish",
+    "put_back",
     "read_artifact_file",
     "scan",
 ]
@@ -36,6 +37,7 @@ __all__ = [
 SUFFIX = ".md"
 _LONGEST_PATH = 400  # of a path in a message
 _TYPE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _REMEDIES = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -166,6 +168,50 @@ def publish(path: Path, text: str) -> str:
         hint = _REMEDIES.get(error.errno or 0, "mend that, then try again")
         raise WorldError(f"cannot write {path}: {error.strerror or error}", hint=hint) from error
     return digest(raw)
+
+
+def put_back(path: Path, raw: bytes) -> bool:
+    """Put bytes at a path where nothing is, as a whole or not at all; say whether that was done.
+
+    The name is given by linking, which never takes it from a file that came there meanwhile.
+    """
+    try:
+        _ensure_folder(path.parent)
+        done = _place(path.with_name(f".{path.name}.back"), path, raw)
+        _sync_folder(path.parent)
+    except OSError as error:
+        hint = _REMEDIES.get(error.errno or 0, "mend that, then try again")
+        raise WorldError(f"cannot put back {path}: {error.strerror or error}", hint=hint) from error
+    return done
+
+
+def _place(draft: Path, path: Path, raw: bytes) -> bool:
+    """Write a hidden file and give it a second name, unless that is taken; then let the first go."""
+    with _drafted(draft) as file:
+        try:
+            if os.fstat(file).st_nlink > 1:  # one who was killed had come this far
+                return False
+            os.ftruncate(file, 0)
+            _write_all(file, raw)
+            os.fsync(file)
+            return _name_it(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _name_it(draft: Path, path: Path) -> bool:
+    """Give a file its name if nothing has that; where there are no links, looking first must do."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(path):
+            return False
+        draft.replace(path)
+    return True
 
 
 def _holds(path: Path, raw: bytes) -> bool:

@@ -25,6 +25,7 @@ _NOT_OURS = frozenset({"CLAUDECODE"})
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _SPLICED = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})")
+_BETWEEN = re.compile(r"[\s;&|()<>\"'`]+")
 _COMMAND = "{command}"
 
 GIT_LOCAL = frozenset(
@@ -181,6 +182,14 @@ def arguments(command: Command, setting: Setting, wrap: tuple[str, ...] | None =
 def _filled(word: str, values: Mapping[str, str]) -> str:
     """Fill in the placeholders of one argument."""
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word)
+
+
+def paths_in(command: Command | None) -> list[str]:
+    """List what in a command may be the path of a file in the repository."""
+    texts = [command] if isinstance(command, str) else list(command or ())
+    parts = [part for text in texts for part in _BETWEEN.split(text)]
+    bare = [part.removeprefix("$LOOPR_WORKTREE/").removeprefix("./") for part in parts]
+    return [part for part in bare if part and not part.startswith(("-", "/", "$", "{", ":")) and ".." not in part]
 
 
 def _refuse_splices(command: str, values: Mapping[str, str]) -> None:

@@ -1,7 +1,8 @@
 """The folders of runs: where the files of an attempt lie, and what is kept there for the next one.
 
     runs/<generation>/<attempt>/         prompt.md, stdout.log, stderr.log, run.json, outcome.json, output.md ...
-    runs/<generation>/<attempt>/<step>/  the same for what ran beside the command: setup, check.KEY, review.KEY
+    runs/<generation>/<attempt>/<step>/  the same for what ran beside the command: setup, check.KEY, review.KEY,
+                                         setup.2 where a crash has taken the first one
 
 Knows folders and small files. Must never know a loop, nor what an outcome means.
 """

@@ -28,13 +28,21 @@ def reader(client: str) -> Reader:
     return reader_for(client, rules(client))
 
 
-def report(client: str, raw: bytes, code: int | None = 0, errors: str = "", session: bytes = b"") -> Report:
+def report(
+    client: str,
+    raw: bytes,
+    code: int | None = 0,
+    errors: str = "",
+    session: bytes = b"",
+    *,
+    errors_last: bool = False,
+) -> Report:
     """Read a whole stream."""
     found = reader(client)
     found.feed(raw)
     if session and isinstance(found, CodexReader) and found.failed:
         found.feed_session(session)
-    return found.close(Ending(code, errors, NOW))
+    return found.close(Ending(code, errors, NOW, errors_last))
 
 
 def lines(*events: Any) -> bytes:

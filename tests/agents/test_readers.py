@@ -172,11 +172,12 @@ def test_a_limit_that_is_not_reached_is_none(status: str, kind: str) -> None:
 
 
 def test_how_much_of_a_limit_is_used_is_told() -> None:
-    """The fullest window of an account is known while it still works."""
-    windows = {"five_hour": {"utilization": 0.4}, "seven_day": {"utilization": 0.91}}
+    """The fullest window of an account is known while it still works, and when that one ends."""
+    ends = 1795043460
+    windows = {"five_hour": {"utilization": 0.4, "resetsAt": 7}, "seven_day": {"utilization": 0.91, "resetsAt": ends}}
     limits = {"type": "rate_limit_event", "rate_limit_info": {"status": "allowed_warning", "unifiedWindows": windows}}
     found = s.report("claude", s.lines(limits, s.claude_result()))
-    assert (found.kind, found.share) == ("done", 0.91)
+    assert (found.kind, found.share) == ("done", (0.91, ends * 1000))
 
 
 def test_claude_that_wrote_no_event_is_judged_by_what_it_wrote_to_standard_error() -> None:
@@ -235,9 +236,64 @@ def test_a_client_that_was_ended_while_it_waited(client: str, last: dict[str, An
     begin = {"type": "turn.started"}
     assert end(begin, last).kind == kind
     if kind == "limited":
-        assert end(begin, last).retry_after_ms in (40_000, 41_354, 60_000)
+        assert end(begin, last).retry_after_ms in (40_000, 60_000)
     answered = {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "x"}}
     assert end(begin, last, answered).kind == "cut", "the model has answered since"
+
+
+TRY = (
+    'timestamp=2026-11-18T18:00:10.000Z level=ERROR run=1 message="stream error" providerID=p modelID=m session.id=s '
+    'small={} agent=build mode=primary error.error="AI_APICallError: {}"\n'
+)
+TRIED_AT_MS = int(datetime(2026, 11, 18, 18, 0, 10, tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("words", "small", "said_ms_later", "code", "kind"),
+    [
+        ("You have hit your rate limit", "false", -5_000, None, "limited"),
+        ("You have hit your rate limit", "false", 5, None, "limited"),  # the beginning of what broke off
+        ("You have hit your rate limit", "false", 2_000, None, "cut"),  # the model has answered since
+        ("You have hit your rate limit", "true", -5_000, None, "cut"),  # a title that nobody waits for
+        ("You have hit your rate limit", "false", -5_000, 1, "cut"),  # it went by itself
+        ("insufficient_quota", "false", -5_000, None, "billing"),
+        ("Internal server error", "false", -5_000, None, "cut"),
+    ],
+)
+def test_the_log_of_opencode_tells_what_it_waits_for(
+    words: str, small: str, said_ms_later: int, code: int | None, kind: str
+) -> None:
+    """Its stream says nothing of retries: the last of its log counts, if the model has said nothing since."""
+    raw = s.lines({"type": "step_start", "timestamp": TRIED_AT_MS + said_ms_later, "part": {}})
+    assert s.report("opencode", raw, code, TRY.format(small, words)).kind == kind
+
+
+def test_opencode_that_could_not_begin_says_why() -> None:
+    """What only its log tells is told: a model that it does not know, a database that another one was making."""
+    log = 'timestamp=2026-11-18T18:00:10Z message=failed ref=err_1 error="ProviderModelNotFoundError: no" cause=""\n'
+    error = {"name": "UnknownError", "data": {"message": "Unexpected server error.", "ref": "err_1"}}
+    found = s.report("opencode", s.lines({"type": "error", "error": error}), 1, log)
+    assert (found.kind, "ProviderModelNotFoundError: no" in found.message) == ("model", True)
+    found = s.report("opencode", b"", 1, "Error: Unexpected error\n\nFailed query: CREATE TABLE x\nparams: \n")
+    assert (found.kind, "database" in found.message) == ("infra", True)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [('{"code": "insufficient_quota"}', "billing"), ('{"status": "RESOURCE_EXHAUSTED"}', "limited"), ("", "limited")],
+)
+def test_every_provider_talks_of_plan_and_billing(body: str, kind: str) -> None:
+    """What two providers say in the same words, of a moment or of an empty account, their bodies tell apart."""
+    words = "You exceeded your current quota, please check your plan and billing details."
+    error = {"name": "APIError", "data": {"statusCode": 429, "message": words, "responseBody": body}}
+    assert s.report("opencode", s.lines({"type": "error", "error": error}), 1).kind == kind
+
+
+def test_gemini_counts_what_it_thought() -> None:
+    """Thoughts are output, though only the sum of all tokens has them."""
+    stats = {"total_tokens": 1500, "input_tokens": 1000, "cached": 400, "input": 600, "output_tokens": 100}
+    found = s.report("gemini", s.lines({"type": "result", "status": "success", "stats": stats}))
+    assert found.used[:] == (600, 400, 500, None, True)
 
 
 @pytest.mark.parametrize(
@@ -260,8 +316,10 @@ def test_opencode_tells_the_status_of_its_provider(data: dict[str, Any], kind: s
 @pytest.mark.parametrize(
     ("code", "message", "errors", "kind", "after"),
     [
-        (173, "odd", "Attempt 1 failed. Please retry in 7s.. Retrying after 8354ms...", "limited", 8354),
-        (1, "You have exhausted your daily quota on this model.", "", "limited", 60_000),
+        (173, "Please retry in 7s.", "Attempt 1 failed: odd. Retrying after 8354ms...", "limited", 7000),
+        (173, "You exceeded your current quota, please check your plan and billing details.", "", "limited", 60_000),
+        (173, "Quota exceeded for metric: requests, limit: 0, model: m", "", "billing", None),
+        (1, "model: odd", "Error when talking to it ModelNotFoundError: model: odd", "model", None),
         (144, "odd", "", "config", None),
         (1, "API key not valid. Please pass a valid API key.", "", "authentication", None),
         (1, "odd", "", "infra", None),
@@ -270,7 +328,7 @@ def test_opencode_tells_the_status_of_its_provider(data: dict[str, Any], kind: s
 def test_gemini_ends_with_the_status_modulo_256(
     code: int, message: str, errors: str, kind: str, after: int | None
 ) -> None:
-    """Its words decide, else its exit code; how long to rest it says on standard error."""
+    """Its words decide, else what it reports, else its exit code; of billing its provider talks at every limit."""
     raw = s.lines({"type": "init"}, {"type": "result", "status": "error", "error": {"message": message}})
     found = s.report("gemini", raw, code, errors)
     assert (found.kind, found.retry_after_ms) == (kind, after)

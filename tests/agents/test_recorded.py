@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agents import streams_of as s
 
-CLIENTS = ("claude", "codex", "aider")
+CLIENTS = ("claude", "codex", "opencode", "gemini", "aider")
 
 SAME = {
     "broken": "infra",
@@ -53,6 +55,28 @@ OWN = {
         "no-key": "authentication",
         "read-only": "done",  # nothing tells: the check does
     },
+    "opencode": {
+        "denied": "refused",
+        "interrupted": "cut",
+        "limit-after-edit": "limited",
+        "limit-long": "limited",  # only its log tells that it waits
+        "too-long-at-first": "done",  # it summed up and went on, and ends with 1
+        "too-long-for-ever": "config",
+        "unknown-model": "model",  # only its log tells
+        "usage-limit-claude": "limited",
+    },
+    "gemini": {
+        "cut-short": "done",  # nothing tells: the check does
+        "denied": "done",  # the tool is not there, and it does without
+        "interrupted": "cut",
+        "limit-after-edit": "limited",
+        "limit-hours": "limited",
+        "limit-long": "limited",  # it waits, and was ended
+        "limit-midway": "infra",  # of a stream that breaks off it does not tell why
+        "no-key": "authentication",
+        "no-quota": "limited",  # what its provider says of every limit
+        "untrusted": "config",
+    },
     "aider": {
         "interrupted": "cut",  # and exit 0
         "killed": "",  # the exit code has the word
@@ -75,7 +99,9 @@ def test_what_a_client_wrote_is_understood(client: str, name: str) -> None:
     """Each recorded stream comes to what happened, whatever its exit code says."""
     errors = s.beside(client, name, "stderr.txt").decode()
     session = s.beside(client, name, "rollout.jsonl")
-    found = s.report(client, s.recorded(client)[name], s.exit_of(client, name), errors, session)
+    waited = name == "limit-long"  # it was ended, whatever its code, and what it wrote of waiting was the last it wrote
+    code = None if waited else s.exit_of(client, name)
+    found = s.report(client, s.recorded(client)[name], code, errors, session, errors_last=waited)
     assert found.kind == expected(client, name), found
     assert (found.failure is None) == (found.kind in ("done", ""))
     if found.kind == "done":
@@ -85,10 +111,51 @@ def test_what_a_client_wrote_is_understood(client: str, name: str) -> None:
         assert found.resets_at_ms or found.retry_after_ms
 
 
-def test_a_usage_limit_ends_when_its_client_says() -> None:
+@pytest.mark.parametrize(("client", "name"), [("claude", "usage-limit"), ("opencode", "usage-limit-claude")])
+def test_a_usage_limit_ends_when_its_client_says(client: str, name: str) -> None:
     """The end of a usage limit is the one that the provider named."""
-    raw = s.recorded("claude")["usage-limit"]
-    assert s.report("claude", raw, 1).resets_at_ms == 1000 * _recorded("claude", "usage-limit", "resets_at")
+    raw = s.recorded(client)[name]
+    assert s.report(client, raw, 1).resets_at_ms == 1000 * _recorded(client, name, "resets_at")
+
+
+def test_a_day_that_is_used_up_ends_where_its_provider_is() -> None:
+    """What is used up for a day comes back at midnight in California: eight hours behind, in the winter."""
+    found = s.report("gemini", s.recorded("gemini")["usage-limit"], 173)
+    assert found.resets_at_ms == int(datetime(2026, 11, 19, 8, tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "after_ms"),
+    [
+        ("opencode", "limit", 2_000),
+        ("opencode", "limit-bare", 60_000),
+        ("gemini", "limit", 2_000),
+        ("gemini", "limit-bare", 60_000),
+        ("gemini", "limit-long", 120_000),
+        ("gemini", "limit-hours", 7_200_000),
+    ],
+)
+def test_a_rest_is_as_long_as_the_provider_asks(client: str, name: str, after_ms: int) -> None:
+    """What a client waits by itself, longer with every try, is not what its provider asked for."""
+    errors = s.beside(client, name, "stderr.txt").decode()
+    found = s.report(client, s.recorded(client)[name], None, errors, errors_last=True)
+    assert found.retry_after_ms == after_ms
+
+
+def test_what_never_fits_is_known_wherever_its_client_was_ended() -> None:
+    """From the second time on that a conversation is too long, no end of the stream makes that a mere timeout."""
+    events = s.recorded("opencode")["too-long-for-ever"].splitlines(keepends=True)
+    errors = [at for at, each in enumerate(events) if b'"type":"error"' in each]
+    assert len(errors) > 2
+    kinds = {s.report("opencode", b"".join(events[:at]), None).kind for at in range(errors[1] + 1, len(events) + 1)}
+    assert kinds == {"config"}
+
+
+def test_an_agent_is_told_what_it_was_refused() -> None:
+    """What was rejected because nobody could be asked is named for the next try, though it ended with 0."""
+    found = s.report("opencode", s.recorded("opencode")["denied"])
+    assert found.denials == ("bash: cat /etc/hostname",)
+    assert "cat /etc/hostname" in found.message
 
 
 def _recorded(client: str, name: str, key: str) -> int:

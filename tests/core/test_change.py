@@ -420,7 +420,7 @@ def test_a_missing_file_closes_a_gate_and_does_nothing_else() -> None:
         gone-file p
         p is complete
         ignores gone-file p
-        why p/b: artifact specs/p/plan.md is not on disk
+        why p/b: artifact specs/p/plan.md is not on disk; `loopr doctor --fix` puts it back
         p/a is leased
         drop p: a; b
         why p/b: nothing

@@ -24,7 +24,12 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "paused": ("pause p/a: lunch", "it is paused by ada: lunch; `loopr resume p/a`", "resume p/a", {}),
     "parent": ("renew p", "its parent p is pending", "drop p: a # anew", {}),
     "needs": ("plan p: a needs b; b", "needs p/b", "plan p: a; b # free", {}),
-    "artifact": ("gone-file p", "its input specs/p/plan.md is not on disk", "drop p: a", {}),
+    "artifact": (
+        "gone-file p",
+        "its input specs/p/plan.md is not on disk; `loopr doctor --fix` puts it back",
+        "drop p: a",
+        {},
+    ),
     "manual": ("", "a person must write its spec.md: specs/p/a/spec.md", "", {"commands": "plan phase code"}),
     "backoff": ("choose p/a\nended p/a: infra it died", "retries after failure 1: it died", "wait 30s", {}),
     "lane": (

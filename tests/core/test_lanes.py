@@ -10,9 +10,10 @@ import pytest
 from loopr.core import observations as o
 from loopr.core.choose import next_wake
 from loopr.core.events import LeaseGranted
+from loopr.core.gates import closed_gates
 from loopr.core.limits import UNKNOWN_WINDOW_MS, slow_width, tokens_left
 from loopr.core.model import Failure
-from loopr.core.policy import Budget, LanePolicy, Policy, Step
+from loopr.core.policy import Budget, LanePolicy, Policy, Step, decode_policy, encode_policy
 from loopr.core.settled import Standing, is_settled, standing
 from loopr.core.workspace_events import LaneMeasured
 from tests.core.stories import Story, go_on, settings, tell
@@ -76,6 +77,14 @@ def test_a_level_without_an_end_is_forgotten() -> None:
     assert slow_width(story.forest, "default", story.now) is None
     assert told(story, 900, None) == 1
     assert slow_width(story.forest, "default", story.now) == 4
+
+
+def test_an_end_that_cannot_be_meant_is_none() -> None:
+    """A window that is said to end in years, or to have ended already, is one of which nobody knows the end."""
+    story = Story(settings(lanes=SLOW))
+    for after_ms in (33 * 86_400_000, -1):
+        assert told(story, 900 - after_ms % 7, after_ms) == 1
+        assert story.forest.shared.lane("default").level_until == story.now + UNKNOWN_WINDOW_MS
 
 
 def test_a_person_takes_the_brake_off() -> None:
@@ -267,6 +276,118 @@ def test_whoever_took_over_rests_alone() -> None:
     assert Failure.LIMITED not in dict(story["p/b"].tally)
 
 
+# --- somebody stands in -----------------------------------------------------------------------------------------------
+
+
+def standing_in(*names: str, spec: dict[str, Any] | None = None, **numbers: Any) -> Policy:
+    """Return a policy under which others stand in for the agent of a spec, which has two accounts."""
+    own = {"agent": "first", "lanes": ("one", "two"), "fallback": names or ("other",)}
+    return settings(types={"spec": own | (spec or {})}, agents={"other": ("else",)}, **numbers)
+
+
+def test_another_agent_stands_in_while_all_accounts_rest() -> None:
+    """While every lane of an agent rests another one works, on its own lane; when one is back its own agent is too."""
+    policy = standing_in()
+    assert decode_policy(encode_policy(policy)) == policy
+    story = tell(
+        """
+        plan p: a
+        choose p/a
+        ended p/a: limited 429 after=100s
+        choose p/a
+        ended p/a: limited 429 after=200s
+        choose p/a
+        ended p/a: refused no
+        wait 99s
+        choose p/a
+        ended p/a: refused no
+        wait 1s
+        choose p/a
+        """,
+        policy,
+    )
+    assert agents(story) == [("first", "one"), ("first", "two"), *[("other", "else")] * 2, ("first", "one")]
+
+
+def test_nobody_stands_in_for_who_is_only_busy() -> None:
+    """A lane that is at its limit, or slow after its rest, is waited for: what rests or is parked has a stand-in."""
+    one = {"lanes": ("one",)}
+    story = tell(
+        "plan p: a; b\nchoose p/a\nwhy p/b: lane lane one is at its limit of 1\n"
+        "ended p/a: lane no key\nchoose p/a, p/b",
+        standing_in(spec=one, lanes={"one": LanePolicy(max_concurrent=1)}),
+    )
+    assert agents(story) == [("first", "one"), ("other", "else"), ("other", "else")]
+    tell(
+        "plan p: a; b\nchoose p/a, p/b\nended p/a: limited x after=60s\nended p/b: refused no\npause p/a\npause p/b\n"
+        "wait 60s\nresume p/a\nresume p/b\nchoose p/a\nwhy p/b: lane lane one starts slowly after its rest",
+        standing_in(spec=one),
+    )
+
+
+def test_where_all_rest_the_first_to_come_back_is_waited_for() -> None:
+    """Where nobody can stand in the loop waits for whoever is back first, and is told whose lane it waits for."""
+    story = tell(
+        """
+        plan p: a
+        choose p/a
+        ended p/a: limited 429 after=300s
+        choose p/a
+        ended p/a: limited busy after=60s
+        why p/a: lane lane one is backing off: 429
+        """,
+        standing_in(spec={"lanes": ("one",)}),
+    )
+    (gate,) = closed_gates(story.forest, story["p/a"], story.now)
+    assert gate.until == next_wake(story.forest, story.now) == story.now + 60_000
+    go_on(story, "wait 60s\nchoose p/a\np/a has lane else")
+
+
+def test_stand_ins_have_an_order() -> None:
+    """Of several the first stands in who can; whoever took over has stand-ins too, but for itself."""
+    policy = standing_in("other", "last", spec={"lanes": ("one",), "escalate": {"refused": Step(1, "other")}})
+    story = tell(
+        """
+        plan p: a
+        choose p/a
+        ended p/a: lane no key
+        choose p/a
+        ended p/a: limited x after=60s
+        choose p/a
+        ended p/a: refused no
+        choose p/a
+        ended p/a: limited x after=60s
+        wait 59s
+        """,
+        policy,
+    )
+    assert [agent for agent, _ in agents(story)] == ["first", "other", "last", "last"]
+    go_on(story, "wait 1s\nchoose p/a")
+    assert agents(story)[-1] == ("other", "else")
+    story.verify()
+
+
+def test_a_parked_account_with_a_stand_in_ends_nothing() -> None:
+    """A plan whose agent is locked out goes on with the one that stands in; where that is parked too it is stuck."""
+    story = tell("plan p: a\nchoose p/a\nended p/a: lane no key", standing_in(spec={"lanes": ("one",)}))
+    assert not is_settled(story.forest, story.now)
+    go_on(story, "choose p/a\nended p/a: lane no key either")
+    assert is_settled(story.forest, story.now)
+    assert standing(story.forest, ["p"], story.now) is Standing.STUCK
+
+
+def test_nobody_stands_in_for_a_judge_or_for_a_command_of_an_entry() -> None:
+    """What an entry itself says to run is run, and a judge that met a limit waits for its lane."""
+    story = Story(standing_in(spec={"lanes": ("one",)}))
+    go_on(story, "plan p: a; b\nchoose p/a, p/b\nbegan p/a\nended p/a\njudged p/a: limited x after=60s\nlost p/b")
+    assert story["p/a"].judge_only
+    assert [crew.agent for crew in story.forest.crews_of(story["p/a"])] == ["first"]
+    go_on(story, "choose p/b")
+    own = story["p/b"]._replace(command=True)
+    assert [crew.agent for crew in story.forest.crews_of(own)] == [""]
+    assert [crew.agent for crew in story.forest.crews_of(own._replace(agent="mine"))] == ["mine", "other"]
+
+
 # --- what a loop may use ----------------------------------------------------------------------------------------------
 
 
@@ -302,14 +423,14 @@ def test_the_plans_own_budget_is_its_trees() -> None:
     [
         ({}, None),
         ({"budget": Budget(secs=5)}, None),
-        ({"budget": Budget(tokens=1000)}, 1000 - 300 - 50),
+        ({"budget": Budget(tokens=1000)}, 1000 - 300 - 300),
         ({"budget": Budget(tokens=300)}, 0),
         ({"types": {"spec": {"budget": Budget(tokens=120)}}}, 120),
-        ({"types": {"spec": {"budget": Budget(tokens=120)}}, "budget": Budget(tokens=400)}, 50),
+        ({"types": {"spec": {"budget": Budget(tokens=120)}}, "budget": Budget(tokens=650)}, 50),
     ],
 )
 def test_a_command_is_told_what_is_left(numbers: dict[str, Any], left: int | None) -> None:
-    """The tokens that an attempt may use are the least that any budget has left for it, others' use taken off."""
+    """The tokens that an attempt may use are the least that a budget has left, less what is kept for others."""
     story = Story(settings(**numbers))
     go_on(story, "plan p: a; b; c\nchoose p/a" if "budget" in numbers else "plan p: a; b; c\nchoose p/a, p/b, p/c")
     story.forest.ledger.add(_charge(story, 300))

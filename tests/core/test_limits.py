@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from loopr.core import observations as o
 from loopr.core.backoff import backoff_ms, half_up
 from loopr.core.choose import next_wake
-from loopr.core.grouping import group_key, queue_depth
-from loopr.core.limits import reserved, rest_ms
-from loopr.core.model import Loop
+from loopr.core.gates import closed_gates
+from loopr.core.grouping import budget_waits, group_key, queue_depth
+from loopr.core.ledger import Sums, charge_of
+from loopr.core.limits import reserved, rest_ms, usual
+from loopr.core.model import Loop, Usage
 from loopr.core.policy import (
     Budget,
     LanePolicy,
@@ -26,6 +28,7 @@ from loopr.core.policy import (
     encode_policy,
 )
 from loopr.core.scene import Scene
+from loopr.core.settled import Standing, is_settled, standing
 from tests.core.outlines import digest_of, outline
 from tests.core.stories import START, STEADY, Story, go_on, settings, tell
 
@@ -344,15 +347,134 @@ def test_a_budget_is_reached_at_its_very_number() -> None:
         assert bool(story.choose()) is starts
 
 
+def tree(**numbers: Any) -> Story:
+    """Begin three specs, of which the first has handed over two phases already."""
+    story = Story(settings(**numbers))
+    go_on(story, "plan p: a (k; l); b; c\nsettle")
+    return story
+
+
+def test_nothing_known_lets_one_go_ahead() -> None:
+    """Where nobody knows what a loop costs a budget lets one go ahead, of whatever type, until its cost is known."""
+    story = tree(budget=Budget(tokens=1000))
+    assert story.choose() == ["p/a/k"]
+    said = "p/a/k, the first at the cost of the workspace is being measured"
+    assert story.gates("p/b") == story.gates("p/a/l") == {"budget": said}
+    go_on(story, "began p/a/k\nused p/a/k 900 tokens\nchoose nobody")
+    run(story, "p/a/k", 100)
+    assert sorted(story.choose()) == ["p/a/k", "p/a/l", "p/b"]
+    story.verify()
+
+
 def test_one_of_an_unmeasured_type_runs_at_a_time() -> None:
     """Until a type has one measured attempt in a scope with a budget, only one of it runs there."""
-    story = Story(settings(budget=Budget(tokens=1000)))
-    go_on(story, "plan p: a; b; c")
-    assert story.choose() == ["p/a"]
-    assert "the first spec" in story.gates("p/b")["budget"]
-    run(story, "p/a", 10)
-    assert sorted(story.choose()) == ["p/a", "p/b", "p/c"]
+    story = tree(budget=Budget(tokens=1000))
+    story.choose()
+    run(story, "p/a/k", 10)
+    assert story.choose() == ["p/a/l", "p/a/k", "p/b"]
+    assert story.gates("p/c")["budget"] == "p/b, the first spec at the cost of the workspace is being measured"
+    run(story, "p/b", 10)
+    assert sorted(story.choose()) == ["p/b", "p/c"]
     story.verify()
+
+
+def test_no_two_types_are_measured_at_once() -> None:
+    """While the first of one new type runs, nobody knows what it will cost: that of another new type waits for it."""
+    story = Story(settings(budget=Budget(tokens=1000)))
+    go_on(story, "plan p: a (k (x)); b (l); c\nsettle\nchoose p/a/k/x")
+    run(story, "p/a/k/x", 10)
+    assert story.choose() == ["p/a/k/x", "p/b/l"]
+    assert story.gates("p/c")["budget"] == "p/b/l, the first phase at the cost of the workspace is being measured"
+    run(story, "p/b/l", 10)
+    assert story.choose() == ["p/b/l", "p/c"]
+    story.verify()
+
+
+def test_a_type_without_a_measure_costs_what_the_dearest_does() -> None:
+    """What runs of a type that was never measured is taken to cost what the dearest type does: never nothing."""
+    story = tree(budget=Budget(tokens=200))
+    story.choose()
+    run(story, "p/a/k", 100)
+    go_on(story, "dispatch p/b\nchoose p/b")  # 100 used, and 100 kept for the first spec: there is no room for a phase
+    assert reserved(story.forest, ("workspace", ""), story.now).cost == 100_000
+    story.verify()
+
+
+def test_what_others_have_measured_counts_where_the_payer_knows_nothing() -> None:
+    """A type is taken to cost what it costs in the project, else in the workspace; only then what the dearest does."""
+    projects = {name: ProjectPolicy() for name in ("api", "default")}
+    story = Story(settings(projects=projects))
+    go_on(story, "plan w: x\nchoose w/x")
+    run(story, "w/x", 700)
+    story.see(o.PlanOffered("r", outline("a", "r", project="api", budget=Budget(tokens=9_000)), "d", "r.md"))
+    scope = ("plan", "r")
+
+    def mean() -> int:
+        """Return what a spec of the plan is taken to cost."""
+        found = usual(story.forest, scope, story["r/a"], story.now)
+        return found.cost if found is not None else 0
+
+    assert mean() == 700_000
+    story.forest.ledger.add(charge(story, "r/b", "code", 50))
+    assert mean() == 700_000
+    story.forest.ledger.add(charge(story, "r2/a", "spec", 300))
+    assert mean() == 300_000
+    story.forest.ledger.add(charge(story, "r/c", "spec", 20))
+    assert mean() == 20_000
+    assert usual(story.forest, scope, story["r/a"]._replace(type="plan"), story.now) == Sums(1, 50_000, 0, 1_000)
+
+
+def charge(story: Story, loop_id: str, type_name: str, tokens: int) -> Any:
+    """Make a charge for a loop of the project api."""
+    loop = Loop(loop_id, type_name, "X", None, 0, 0, "api")
+    return charge_of(story.forest.policy, loop, Usage(tokens, None, 1_000), "default", story.now)
+
+
+def test_an_attempt_that_used_nothing_has_measured_nothing() -> None:
+    """A loop that met a limit at its first word tells nobody what a loop costs: the next one goes ahead alone again."""
+    story = Story(settings(budget=Budget(tokens=1000), ramp=False))
+    go_on(story, "plan p: a; b; c\nchoose p/a\nbegan p/a\nused p/a 0 tokens 2s\nended p/a: limited slow down\nwait 2s")
+    assert story.choose() == ["p/a"]
+    assert "p/a, the first at the cost of the workspace" in story.gates("p/b")["budget"]
+    run(story, "p/a", 10)
+    assert len(story.choose()) == 3
+    story.verify()
+
+
+def test_judges_of_another_account_are_kept_for_too() -> None:
+    """What a loop's judges will cost on a lane of their own is reserved while its command runs, and no longer."""
+    judged = {"spec": {"lanes": ("work",), "judge_lanes": ("judge",), "judged": True}}
+    story = Story(settings(types=judged, budget=Budget(tokens=10_000)))
+    go_on(story, "plan p: a; b\nchoose p/a\nbegan p/a\nused p/a 90 tokens 1s\nended p/a")
+    go_on(story, "used p/a 10 tokens 1s\njudged p/a: refused no\nchoose p/b, p/a\nbegan p/b")
+    kept = [reserved(story.forest, ("workspace", ""), story.now, but="p/a").cost]
+    go_on(story, "used p/b 50 tokens 1s\nended p/b")
+    kept.append(reserved(story.forest, ("workspace", ""), story.now, but="p/a").cost)
+    assert kept == [100_000, 50_000]
+    story.verify()
+
+
+COSTS = st.fixed_dictionaries({each: st.integers(1, 9) for each in ("spec", "phase", "code")})
+HANDED_OVER = {"spec": ": k; l", "phase": ": x; y", "code": ""}
+
+
+@given(COSTS, st.integers(1, 120), st.integers(1, 6), st.booleans())
+def test_a_plan_stops_within_one_loops_cost_of_its_budget(
+    costs: dict[str, int], budget: int, slots: int, backwards: bool
+) -> None:
+    """Whatever the types cost and whoever ends first, a plan is done or stops within one loop's cost of its budget."""
+    story = Story(settings(max_loops=slots))
+    plan(story, "p", "a; b (m; n (u; v)); c", Budget(tokens=budget))
+    go_on(story, "settle")
+    spent = 0
+    while story.choose() or story.forest.occupancy.total:
+        first = story[sorted(story.forest.occupancy.loops, reverse=backwards)[0]]
+        spent += costs[first.type]
+        go_on(story, f"began {first.id}\nused {first.id} {costs[first.type]} tokens 1s")
+        go_on(story, f"finish {first.id}#{first.attempt}{HANDED_OVER[first.type]}")
+    done = all(each.status == "complete" for each in story.forest.loops.values())
+    assert done or spent >= budget
+    assert spent < budget + max(costs.values())
 
 
 def test_what_runs_is_reserved() -> None:
@@ -383,6 +505,53 @@ def test_a_rolling_window_frees_a_budget_to_the_millisecond() -> None:
     story.now += 1
     assert story.choose() == ["p/a"]
     story.verify()
+
+
+def test_a_window_opens_a_budget_once_enough_has_passed() -> None:
+    """A loop is told the very millisecond at which the window has let go of enough, not that of the first charge."""
+    story = Story(settings(budget=Budget(tokens=100), window_ms=3_600_000))
+    go_on(story, "plan p: a")
+    for tokens in (10, 30, 70):
+        assert story.choose() == ["p/a"]
+        run(story, "p/a", tokens)
+        story.now += 600_000
+    (gate,) = closed_gates(story.forest, story["p/a"], story.now)
+    assert gate.until == START + 600_000 + 3_600_000
+    assert budget_waits(story.forest, story.now) == {(gate.reason, gate.until): 1}
+    story.now = gate.until - 1
+    assert story.choose() == []
+    story.now += 1
+    assert story.choose() == ["p/a"]
+    story.verify()
+
+
+def test_of_several_budgets_the_last_to_open_is_told() -> None:
+    """Where several budgets are used up a loop waits for the one that opens last, or never: that is what it is told."""
+    projects = {"default": ProjectPolicy(budget=Budget(tokens=20))}
+    story = Story(settings(budget=Budget(tokens=100), projects=projects, window_ms=3_600_000))
+    go_on(story, "plan p: a\nchoose p/a")
+    run(story, "p/a", 15)
+    story.now += 600_000
+    assert story.choose() == ["p/a"]
+    run(story, "p/a", 85)
+    (gate,) = closed_gates(story.forest, story["p/a"], story.now)
+    assert (gate.reason, gate.until) == ("the tokens budget of project default is reached", story.now + 3_600_000)
+    plan(story, "q", "x", Budget(tokens=0))
+    (gate,) = closed_gates(story.forest, story["q/x"], story.now)
+    assert (gate.reason, gate.until) == ("the tokens budget of plan q is reached", None)
+    assert sorted(budget_waits(story.forest, story.now).values()) == [1, 1]
+
+
+def test_a_budget_that_no_window_opens_is_the_end() -> None:
+    """Where a budget was lowered to nothing, no window ever helps: nothing is waited for, whatever was used before."""
+    story = Story(settings(budget=Budget(tokens=100)))
+    go_on(story, "plan p: a\nchoose p/a")
+    run(story, "p/a", 10)
+    story.see(o.PolicySeen(settings(budget=Budget(tokens=0))))
+    assert is_settled(story.forest, story.now)
+    assert standing(story.forest, ["p"], story.now) is Standing.SPENT
+    story.see(o.PolicySeen(settings(budget=Budget(tokens=10))))
+    assert not is_settled(story.forest, story.now)
 
 
 def test_a_plans_budget_never_frees() -> None:
@@ -430,6 +599,20 @@ def test_time_is_a_budget_too() -> None:
     go_on(story, "plan p: a\nchoose p/a\nbegan p/a\nwait 59s\nended p/a: refused no\nchoose p/a\nbegan p/a")
     go_on(story, "wait 1s\nended p/a: refused no")
     assert "the secs budget of the workspace is reached" in story.gates("p/a")["budget"]
+
+
+def test_what_a_client_has_rounded_is_an_estimate() -> None:
+    """Figures that are rounded count as they are, and are told apart from what was measured."""
+    story = Story()
+    go_on(story, "plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nused p/b 100 tokens 1s\nended p/b: refused no")
+    story.see(o.AttemptUsed("p/a", 1, Usage(2_000, 8_600, 1_000, estimated=True)))
+    go_on(story, "ended p/a: refused no")
+    assert [(each.loop, each.tokens, each.estimated) for each in story.charges] == [
+        ("p/b", 100, False),
+        ("p/a", 2_000, True),
+    ]
+    assert (story["p/a"].spent.estimated, story["p/b"].spent.estimated) == (True, False)
+    story.verify()
 
 
 def test_money_without_a_report_is_priced_by_the_lane() -> None:

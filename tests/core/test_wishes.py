@@ -150,6 +150,23 @@ def test_a_retry_brings_back_what_a_cancel_took() -> None:
     assert story["p/b"].status == "leased"
 
 
+def test_a_retry_of_a_complete_loop_begins_again_what_is_stuck_below() -> None:
+    """Retrying a complete loop retries all that ended below it without completing; a reset takes the parked alone."""
+    stuck = """
+        plan p: a (k; l; m); b
+        settle
+        choose p/a/k, p/a/l, p/a/m, p/b
+        began p/a/l
+        ended p/a/m: config no
+        cancel p/a/k
+    """
+    story = tell(f"{stuck}\nreset p")
+    assert [story[each].status for each in ("p/a/k", "p/a/l", "p/a/m")] == ["cancelled", "running", "pending"]
+    story = tell(f"{stuck}\nretry p")
+    assert [story[each].status for each in ("p/a/k", "p/a/l", "p/a/m")] == ["pending", "running", "pending"]
+    go_on(story, "refuses retry p")
+
+
 def test_pausing_now_stops_only_what_lives_in_the_scope() -> None:
     """`pause --now` of a loop, a project or the workspace stops what is at work there, and never a landing."""
     for scope, stopped in (("p/a", {"p/a"}), ("p", {"p/a", "p/b"}), ("project:default", {"p/a", "p/b", "q/x"})):

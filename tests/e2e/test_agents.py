@@ -133,6 +133,16 @@ def test_a_clock_that_ends_a_client_which_waits_for_its_provider(repo: Repo) -> 
     assert [each["data"]["lane"] for each in repo.events("lane_rested")] == ["codex"]
 
 
+def test_a_clock_that_ends_a_client_which_tries_what_cannot_be(repo: Repo) -> None:
+    """A client whose conversation never fits, and that sums it up until it is ended, is not let try that again."""
+    repo.settings(CLAUDE.replace("agent: claude", "agent: opencode, timeouts: {idle_secs: 1, grace_secs: 1}"))
+    plan(repo, "{id: a}")
+    client(repo, "opencode", f"{says(repo, 'long', s.recorded('opencode')['too-long-for-ever'])}; tail -f /dev/null")
+    repo.loopr("start", "plan.md", code=1)
+    assert [each["data"]["failure"] for each in repo.events("set_aside")] == ["config"]
+    assert repo.granted() == {"demo/a": 1}
+
+
 def test_what_an_agent_could_not_do_is_told_to_its_next_try(repo: Repo) -> None:
     """A refusal by the client becomes feedback in words, not a heap of events."""
     repo.settings(CLAUDE)

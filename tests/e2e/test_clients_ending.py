@@ -13,7 +13,7 @@ from tests.e2e.nights import MARKS, Night, night
 from tests.standin import answers as a
 
 pytestmark = MARKS
-IDLE_SECS = {"claude": 4, "codex": 4, "aider": 9}  # aider says nothing for seconds when it starts
+IDLE_SECS = {"claude": 4, "codex": 4, "opencode": 9, "gemini": 6, "aider": 9}  # some say nothing for seconds at first
 TOOL = a.Shell("tail -f /dev/null")  # runs in a session of its own, and would go on for ever
 
 
@@ -29,6 +29,10 @@ def clocks(client: str) -> str:
         pytest.param("claude", a.Stalled(), id="claude, silent stream"),
         pytest.param("codex", a.Silence(), id="codex, no first byte"),
         pytest.param("codex", a.Stalled(), id="codex, silent stream"),
+        pytest.param("opencode", a.Silence(), id="opencode, no first byte"),
+        pytest.param("opencode", a.Stalled(), id="opencode, silent stream"),
+        pytest.param("gemini", a.Silence(), id="gemini, no first byte"),
+        pytest.param("gemini", a.Stalled(), id="gemini, silent stream"),
         pytest.param("aider", a.Silence(), id="aider, which reads no stream"),
     ],
 )
@@ -45,7 +49,7 @@ def test_a_provider_that_falls_silent(tmp_path: Path, client: str, answer: a.Ans
         assert repo.left_behind() == []
 
 
-@pytest.mark.parametrize("client", ["claude", "codex"])
+@pytest.mark.parametrize("client", ["claude", "codex", "opencode", "gemini"])
 def test_a_provider_that_keeps_its_client_waiting(tmp_path: Path, client: str) -> None:
     """A client that is ended by its clock while it waits out a limit by itself has met a limit, and pays nothing."""
     with night(tmp_path, client) as repo:
@@ -62,7 +66,18 @@ def test_a_provider_that_keeps_its_client_waiting(tmp_path: Path, client: str) -
         assert repo.left_behind() == []
 
 
-@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_what_never_fits_is_not_tried_for_ever(tmp_path: Path) -> None:
+    """A client that sums up over and over what stays too long is ended by its clock, and a person is asked."""
+    with night(tmp_path, "opencode") as repo:
+        repo.leaves("opencode", "a", code=", timeouts: {wall_secs: 15, grace_secs: 2}")
+        repo.standin.answer(lambda asked: a.TOO_LONG if asked.tools else a.Text("What was said."))
+        repo.loopr("start", "plan.md", code=1)
+        assert repo.granted() == {"demo/a": 1}
+        assert [each["data"]["failure"] for each in repo.events("set_aside")] == ["config"]
+        assert repo.left_behind() == []
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "opencode", "gemini"])
 def test_a_tool_that_hangs(tmp_path: Path, client: str) -> None:
     """A tool that never ends is ended with its client, although it runs in a session of its own."""
     with night(tmp_path, client) as repo:
@@ -84,12 +99,13 @@ def until_left(repo: Night, words: str) -> list[str]:
     return repo.left_behind()
 
 
-def test_eight_are_cancelled(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "second"), [("claude", "codex"), ("opencode", "gemini")])
+def test_eight_are_cancelled(tmp_path: Path, first: str, second: str) -> None:
     """Of eight agents that are cancelled in the middle of their work no process, no lock and no file is left."""
-    with night(tmp_path, "claude", "codex") as repo:
+    with night(tmp_path, first, second) as repo:
         mine, theirs = "a b c d", "e f g h"
-        entries = ", ".join(f"{{id: {each}, agent: codex}}" for each in theirs.split())
-        repo.leaves("claude", mine, entries=entries, more="concurrency: {max_api_calls: 8}\n")
+        entries = ", ".join(f"{{id: {each}, agent: {second}}}" for each in theirs.split())
+        repo.leaves(first, mine, entries=entries, more="concurrency: {max_api_calls: 8}\n")
         half = a.Edit("work/half.txt", "half\n")
         repo.standin.answer(lambda asked: TOOL if asked.follows else half)
         process = repo.begin("start", "plan.md")

@@ -73,8 +73,10 @@ def ramped(repo: Night, over: int) -> None:
     [
         ("claude", 2, a.rate_limit(REST_SECS)),
         ("codex", 2, a.BrokenOff("rate_limit", f"Rate limit reached. Please try again in {REST_SECS}s.")),
+        ("opencode", 6, a.rate_limit(REST_SECS)),
+        ("gemini", 2, a.rate_limit(REST_SECS)),
     ],
-    ids=["claude", "codex"],
+    ids=["claude", "codex", "opencode", "gemini"],
 )
 def test_a_storm_in_the_middle(tmp_path: Path, client: str, tries: int, storm: a.Answer) -> None:
     """All loops of a lane are limited at once: it rests as long as it is told, ramps up, and nothing is lost."""
@@ -128,7 +130,7 @@ TALK = (
 )
 
 
-@pytest.mark.parametrize("client", ["claude", "codex", "aider"])
+@pytest.mark.parametrize("client", ["claude", "codex", "opencode", "gemini", "aider"])
 def test_normal_traffic_is_no_limit(tmp_path: Path, client: str) -> None:
     """An agent that talks of limits and keys has met none, nor has one whose client came through a 429 by itself."""
 
@@ -150,10 +152,16 @@ def test_normal_traffic_is_no_limit(tmp_path: Path, client: str) -> None:
         assert not repo.events("lane_rested", "lane_parked")
 
 
-MENDED = {"claude": "ANTHROPIC_API_KEY", "codex": "codex login", "aider": "OPENAI_API_KEY"}
+MENDED = {
+    "claude": "ANTHROPIC_API_KEY",
+    "codex": "codex login",
+    "opencode": "opencode auth login",
+    "gemini": "GEMINI_API_KEY",
+    "aider": "OPENAI_API_KEY",
+}
 
 
-@pytest.mark.parametrize("client", ["claude", "codex", "aider"])
+@pytest.mark.parametrize("client", ["claude", "codex", "opencode", "gemini", "aider"])
 def test_a_wrong_key_parks_the_lane_once(tmp_path: Path, client: str) -> None:
     """With a key that the provider refuses, one message says what to do, others work on, and no loop pays for it."""
     with night(tmp_path, client) as repo:

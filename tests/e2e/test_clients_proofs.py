@@ -31,7 +31,7 @@ def proof(repo: Night, client: str, code: int) -> dict[str, dict[str, Any]]:
     return {each["check"]: each for each in document["checks"]}
 
 
-@pytest.mark.parametrize("client", ["claude", "codex", "aider"])
+@pytest.mark.parametrize("client", ["claude", "codex", "opencode", "gemini", "aider"])
 def test_a_client_that_works(tmp_path: Path, client: str) -> None:
     """A client that is there and has an account passes every part of its proof, and leaves nothing behind."""
     with night(tmp_path, client, otherwise=does) as repo:

@@ -13,7 +13,7 @@ from tests.standin.desk import KEY
 pytestmark = MARKS
 
 
-@pytest.mark.parametrize("client", ["claude", "codex", "aider"])
+@pytest.mark.parametrize("client", ["claude", "codex", "opencode", "gemini", "aider"])
 def test_a_whole_plan(tmp_path: Path, client: str) -> None:
     """A real client writes one plan, two specs, four phases and four changes, each in its first try; no key stays."""
     with night(tmp_path, client) as repo:

@@ -20,7 +20,9 @@ result() { event '{"type":"result","subtype":"success","num_turns":1,'"$1"'}'; }
 done_well() { result '"is_error":false,"usage":{"output_tokens":5}'; }
 denied() { result '"is_error":true,"api_error_status":401,"result":"Invalid API key"'; exit 1; }
 window() {
-    event '{"type":"rate_limit_event","rate_limit_info":{"unifiedWindows":{"five_hour":{"utilization":0.99}}}}'
+    ends=$(($(date +%s) + 36000))
+    event '{"type":"rate_limit_event","rate_limit_info":{"unifiedWindows":{"five_hour":{"utilization":0.99,"resetsAt":'\
+"$ends"'}}}}'
 }
 """
 
@@ -113,7 +115,7 @@ def test_a_pool_of_accounts(repo: Repo) -> None:
 
 
 def test_a_warning_slows_a_lane_down(repo: Repo) -> None:
-    """Once its client says that the window is nearly used up, a lane takes one loop at a time, and says why."""
+    """Once its client says that its window is nearly used up, a lane takes one loop at a time until that one ends."""
     script = "begin; tell $LOOPR_LOOP; wait_at gate; window; done_well; end"
     agents(repo, script, "a b c d e f", text="lanes: {fake: {max_concurrent: 3, slow_above: 0.8}}\n")
     gate = repo.gate("gate")
@@ -123,6 +125,8 @@ def test_a_warning_slows_a_lane_down(repo: Repo) -> None:
     repo.heard(1)
     found = lane(repo, "fake")
     assert (found["window_used"], found["occupied"]) == (0.99, 1)
+    told = repo.events("lane_measured")[0]
+    assert 35_000_000 < told["data"]["until"] - told["at"] <= 36_001_000  # not the hour of one that does not say
     assert "lane fake: 99% of its window is used, only 1 at once" in repo.loopr("status").out
     assert "99% of lane fake's window is used" in repo.loopr("ls", "--status", "pending").out
     before = len(repo.diary())
@@ -183,18 +187,31 @@ def test_a_plan_stops_at_its_budget(repo: Repo) -> None:
 def test_the_budget_of_everything(repo: Repo, key: str) -> None:
     """A project's and the workspace's budget hold loops back while the engine waits; a higher one goes on at once.
 
-    What nobody has measured is priced by its time, and never as nothing.
+    What nobody has measured is priced by its time, and never as nothing. Until when it waits is told once, and asked.
     """
     plan(repo, "say x", "a b", text="fair_share: {tokens_per_second: 1000000}\n")
     repo.loopr("set", f"{key}.tokens", "1")
     process = repo.begin("start", "plan.md")
     repo.until("landed", 1)
     assert "the tokens budget of" in repo.loopr("why", "demo/b").out
+    process.says("is reached: 1 loop waits until ")
+    (warning,) = repo.loopr("status", "--json").document["warnings"]
+    assert "is reached: 1 loop waits until 2" in warning
     assert repo.loopr("run", "--once", code=6).out == ""
     assert repo.diary() == ["x"]
     repo.loopr("set", f"{key}.tokens", "1000000000")
     process.ended()
     assert repo.diary() == ["x", "x"]
+
+
+def test_a_window_lets_go(repo: Repo) -> None:
+    """What waits for the window of a budget goes on by itself once that has let go of enough, and the end is 0."""
+    plan(repo, "say x; used 400", "a b c", text="fair_share: {window_hours: 0.0003}\nbudget: {tokens: 500}\n")
+    repo.loopr("start", "plan.md")
+    assert repo.diary() == ["x", "x", "x"]
+    ended = [each["at"] for each in repo.events("work_ended")]
+    begun = [each["at"] for each in repo.events("attempt_started")]
+    assert begun[2] >= ended[0] + 1_080, "the third began before the window had let go of the first"
 
 
 def test_time_of_its_own(repo: Repo) -> None:
@@ -228,6 +245,38 @@ def test_another_agent_takes_over(repo: Repo) -> None:
     assert "big, which took over after 2 times refused" in repo.loopr("show", "demo/a").out
     assert repo.loops()["demo/a"]["agent"] == "big"
     assert "granted to engine on lane dear, for big" in " ".join(repo.loopr("why", "demo/a").out.split())
+
+
+def test_another_agent_stands_in(repo: Repo) -> None:
+    """While an agent's lane rests the other works, and `tree`, `why`, `next`, the log and each attempt name it."""
+    repo.script("mine", "echo 'the quota is used up, try again in 3600 seconds'")
+    repo.script("other", 'tell "$LOOPR_LOOP"; wait_at other; echo made > other')
+    runs = {name: json.dumps(["sh", str(repo.desk / f"{name}.sh")]) for name in ("mine", "other")}
+    repo.settings(
+        "types:\n  plan: {child: code}\n  code: {agent: mine, fallback: other}\nagents:\n"
+        f"  mine: {{run: {runs['mine']}, signs: {{limited: [quota]}}}}\n  other: {{run: {runs['other']}, lane: away}}\n"
+    )
+    offer(repo, "a")
+    gate = repo.gate("other")
+    engine = repo.begin("start", "plan.md")
+    assert repo.heard() == ["demo/a"]
+    engine.says("demo/a  started  other, which stands in for mine")
+    assert "other stands in" in repo.loopr("tree").out
+    assert "other, which stands in for mine" in repo.loopr("why", "demo/a").out
+    gate.let_on()
+    engine.ended()
+    assert repo.on_branch("demo", "other") == "made"
+    rows = repo.loopr("show", "demo/a", "--json").document["attempts"]
+    assert [(each["agent"], each["lane"], each["class"]) for each in rows] == [
+        ("mine", "mine", "limited"),
+        ("other", "away", "ok"),
+    ]
+    offer(repo, "a b")
+    repo.loopr("start", "--no-run", "plan.md")
+    (coming,) = repo.loopr("next", "--json").document["grants"]
+    assert (coming["id"], coming["agent"], coming["lane"]) == ("demo/b", "other", "away")
+    assert coming["stands_in"].startswith("other, which stands in for mine: lane mine is backing off")
+    assert "stands in for mine: lane mine is backing off" in " ".join(repo.loopr("why", "demo/b").out.split())
 
 
 # --- judges -----------------------------------------------------------------------------------------------------------

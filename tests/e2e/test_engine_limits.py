@@ -9,10 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from loopr.driving.attempting import LOST_TRIES
 from tests.e2e.repos import Repo, opened
 
 RETRY = "retry: {base_secs: 0.05, jitter: 0, max_attempts: 3}\n"
 FIRST = 'first() { test ! -e "$DESK/not first" && touch "$DESK/not first"; }\n'
+VANISH = """\
+vanish() {
+    until grep -q '"pid":[1-9]' "$1/run.json"; do :; done
+    found=$(sed 's/.*"launcher":\\([0-9]*\\).*"supervisor":\\([0-9]*\\).*/\\1 \\2/' "$1/run.json")
+    ${2:-true} "$1/run.json"
+    kill -9 $found $$
+}
+"""  # in this order: nobody is left to see how it ended
 
 
 @pytest.fixture
@@ -226,3 +235,36 @@ def test_a_setup_that_is_mended(repo: Repo) -> None:
     plan(repo, "cat .ready", worktrees=f", setup: '{setup}'")
     repo.loopr("start", "plan.md")
     assert repo.landed("demo") == [("demo/a", 2, 1)]
+
+
+def test_a_setup_that_is_lost(repo: Repo) -> None:
+    """A setup that is killed with all that watched it runs again, and costs the loop neither attempt nor failure."""
+    setup = repo.script(
+        "setup", f'{FIRST}{VANISH}say setup; if first; then vanish "$LOOPR_LOG_DIR/setup"; fi; echo 1 > r'
+    )
+    plan(repo, "cat r", worktrees=f", setup: '{setup}'")
+    repo.loopr("start", "plan.md")
+    assert repo.diary() == ["setup"] * 2
+    assert repo.events("broke") == []
+    assert repo.landed("demo") == [("demo/a", 1, 1)]
+
+
+def test_a_setup_that_is_lost_again_and_again(repo: Repo) -> None:
+    """One that takes all that watches it down whenever it runs has an end, and its loop says so."""
+    setup = repo.script("setup", f'{VANISH}say setup; vanish "$(ls -d "$LOOPR_LOG_DIR"/setup* | tail -n 1)"')
+    text = RETRY.replace("max_attempts: 3", "max_launch_failures: 1")
+    plan(repo, "say work", text=text, worktrees=f", setup: '{setup}'")
+    repo.loopr("start", "plan.md", code=1)
+    assert repo.diary() == ["setup"] * LOST_TRIES
+    assert "the setup command failed (lost)" in repo.loops()["demo/a"]["reason"]
+
+
+def test_a_machine_that_was_restarted(repo: Repo) -> None:
+    """An attempt that is lost because the machine was restarted costs nothing: the next one begins where it was."""
+    other_boot = """other_boot() { sed -i 's/"boot_id":"/&another/' "$1"; }\n"""
+    plan(repo, f'{VANISH}{other_boot}if first; then vanish "$LOOPR_LOG_DIR" other_boot; fi')
+    repo.loopr("start", "plan.md")
+    assert repo.events("broke") == []
+    (free,) = repo.events("limited")
+    assert "restarted" in free["data"]["reason"]
+    assert repo.loops()["demo/a"]["attempt"] == 2

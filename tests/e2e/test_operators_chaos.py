@@ -127,8 +127,8 @@ class _Replay(Watch):
     """Asks of every event of a journal what the simulation asks; the rows are left to `doctor`."""
 
     def __init__(self) -> None:
-        """Begin with nothing, in a world that has a clock and nothing else."""
-        super().__init__(SimpleNamespace(wall=0))  # type: ignore[arg-type]
+        """Begin with nothing, in a world that has a clock, and counts nothing that it meets."""
+        super().__init__(SimpleNamespace(wall=0, met=lambda what: None))  # type: ignore[arg-type]
 
     def _same_rows(self) -> None:
         """Forget the rows."""

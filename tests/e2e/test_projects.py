@@ -103,6 +103,23 @@ def test_each_plan_lands_in_its_own_repository_only(fleet: Fleet) -> None:
     assert not (fleet.top("api") / "specs").exists()
 
 
+def test_each_repository_in_its_own_way(fleet: Fleet) -> None:
+    """A project says for itself where its plans begin, what sets worktrees up and what judges a landing."""
+    fleet.found("api", "web")
+    fleet.git("api", "branch", "develop")
+    own = "git: {base: develop}, worktrees: {setup: 'touch was-set-up'}, land: {check: 'test -e was-set-up && exit 3'}"
+    fleet.settings(f"  api: {{repo: ../api, {own}}}\n  web: {{repo: ../web}}")
+    fleet.ws.loopr("start", fleet.plan("api", 1), fleet.plan("web", 1))
+    assert fleet.landed("api", "api") == ["api-1.txt", "was-set-up"]
+    assert fleet.landed("web", "web") == ["web-1.txt"]
+    bound = {each["data"]["plan"]: each["data"]["base_branch"] for each in fleet.ws.events("plan_bound")}
+    assert bound == {"api": "develop", "web": "main"}
+    assert "land.check said no" in fleet.ws.loopr("land", "--yes", "api", code=1).err
+    fleet.git("web", "checkout", "--quiet", "--", "README")
+    fleet.ws.loopr("land", "--yes", "web")
+    assert (fleet.top("web") / "web-1.txt").exists()
+
+
 def test_the_verbs_find_the_repository_of_a_loop(fleet: Fleet) -> None:
     """land, diff, shell, show, doctor and config check work in the repository of the plan, from any of them."""
     fleet.found("api", "web")

@@ -126,6 +126,7 @@ class Author:
                 agent=draw.choice(("", "", LANES[1])),
                 escalate=draw.choice(ESCALATIONS),
                 judge_lanes=draw.choice(((), (), LANES[1:2], LANES[1:])),
+                fallback=draw.choice(((), (), (), LANES[2:], (LANES[2], LANES[1]))),
             )
         return types
 

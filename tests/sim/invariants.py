@@ -29,6 +29,7 @@ from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.scene import Occupancy
 from loopr.core.scoring import fixed_score, score
+from tests.sim import purses
 from tests.sim.journals import Told
 
 if TYPE_CHECKING:
@@ -145,6 +146,9 @@ class Watch:
         require(not closed, f"{event} past {closed}")
         self._below_ceilings(event, loop)
         self._by_whom(event, loop)
+        busy = [each for each in forest.loops.values() if occupies(each)]
+        for problem in purses.problems(forest, loop, busy, at, self.world.met):
+            raise Broken(f"{event} {problem}")
 
     def _by_whom(self, event: e.LeaseGranted, loop: Loop) -> None:
         """The agent is the one whose turn it is by the number of failures, and the lane one of its."""
@@ -156,10 +160,22 @@ class Watch:
         if loop.judge_only and own.judge_lanes:
             lanes = own.judge_lanes
         else:
-            lanes = own.lanes if agent in ("", own.agent) else (agent,)
+            agent, lanes = self._who_can(loop, agent)
         require(event.lane in lanes, f"{event} on none of {lanes}")
         works = not loop.judge_only and event.expires_at is None
         require(event.agent == (agent if works else ""), f"{event}, but {agent} is to work")
+
+    def _who_can(self, loop: Loop, agent: str) -> tuple[str, tuple[str, ...]]:
+        """Whose work it is does it, unless all its lanes rest or are parked: then the first goes on who can."""
+        own, now = self.shadow.policy.type_of(loop.type), max(self.world.wall, self.shadow.at)
+        others = [] if loop.command or loop.judge_only else [each for each in own.fallback if each != agent]
+        for name in (agent, *others):
+            lanes = own.lanes if name in ("", own.agent) else (name,)
+            states = [self.shadow.shared.lane(each) for each in lanes]
+            if not all(lane.parked or now < lane.rest_until for lane in states):
+                self.world.met("luck: another stood in" if name != agent else "luck: nobody had to stand in")
+                return name, lanes
+        return agent, ()
 
     def _below_ceilings(self, event: e.LeaseGranted, loop: Loop) -> None:
         """Count anew what is occupied, and compare with every ceiling."""

@@ -144,12 +144,24 @@ def _is(*statuses: Status) -> Callable[[Forest, str], bool]:
     return lambda forest, name: name not in forest.loops or forest.loops[name].status in statuses
 
 
+def _goes_on(*stuck: Status) -> Callable[[Forest, str], bool]:
+    """Make a promise that a loop is pending, or complete with nothing below it that is stuck; a lane is as wished."""
+
+    def promise(forest: Forest, name: str) -> bool:
+        if name not in forest.loops or forest.loops[name].status is S.PENDING:
+            return True
+        complete = forest.loops[name].status is S.COMPLETE
+        return complete and not any(each.status in stuck for each in forest.tree.walk(name))
+
+    return promise
+
+
 PROMISES: Mapping[str, Callable[[Forest, str], bool]] = {
     "pause": _held,
     "resume": lambda forest, name: not _held(forest, name),
     "cancel": _is(*OVER),
-    "retry": _is(S.PENDING),
-    "reset": _is(S.PENDING),
+    "retry": _goes_on(S.PARKED, S.FAILED, S.CANCELLED),
+    "reset": _goes_on(S.PARKED),
     "clear": _held,
     "dispatch": lambda forest, name: name in forest.shared.dispatch,
     "approve": _is(S.LANDING),

@@ -7,6 +7,7 @@ from collections import Counter
 from loopr.core.codec import NAMES
 from loopr.core.gates import GATES
 from loopr.core.model import Failure
+from tests.sim import purses
 from tests.sim.faults import MENU
 from tests.sim.person import PERSON
 from tests.sim.play import play
@@ -24,6 +25,6 @@ def test_the_simulation_meets_everything_on_the_menu() -> None:
     wanted += [f"gate: {name}" for name, _ in GATES]
     wanted += [f"fault: {name}" for name in MENU]
     wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
-    wanted += ["luck: an agent took over"]
+    wanted += [f"luck: {each}" for each in ("an agent took over", "another stood in", *purses.MET)]
     wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]
     assert [each for each in wanted if not met[each]] == []

@@ -30,13 +30,14 @@ class NotInstalled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client: its package, its version, and where its program lies in what was installed."""
+    """One client: its package, its version, where its program lies in what was installed, and what that runs on."""
 
     name: str
     package: str
     version: str
     program: str
     install: Callable[[Client], None]
+    runs_on: str = ""
 
     @property
     def folder(self) -> Path:
@@ -48,6 +49,8 @@ class Client:
         programs = sorted(self.folder.glob(self.program)) if (self.folder / DONE).exists() else []
         if not programs:
             raise NotInstalled(f"{self.name} {self.version} is not installed here: `make clients` does that")
+        if self.runs_on and shutil.which(self.runs_on) is None:
+            raise NotInstalled(f"{self.name} {self.version} runs on {self.runs_on}, and there is none on this machine")
         return programs[0]
 
     def ensure(self) -> Path:
@@ -100,6 +103,15 @@ CLIENTS = {
             _from_npm,
         ),
         Client("codex", "@openai/codex", "0.169.0", "node_modules/@openai/codex-*/vendor/*/bin/codex", _from_npm),
+        Client("opencode", "opencode-ai", "1.18.33", "node_modules/opencode-linux-*/bin/opencode", _from_npm),
+        Client(
+            "gemini",
+            "@google/gemini-cli",
+            "0.61.0",
+            "node_modules/@google/gemini-cli/bundle/gemini.js",
+            _from_npm,
+            "node",
+        ),
         Client("aider", "aider-chat", "0.86.2", "bin/aider", _from_pypi),
     )
 }

@@ -27,6 +27,26 @@ base_url = "{url}/v1"
 env_key = "STANDIN_KEY"
 wire_api = "responses"
 """
+OPENCODE_SETTINGS = """\
+{{
+  "model": "standin/m",
+  "provider": {{
+    "standin": {{
+      "npm": "@ai-sdk/openai-compatible",
+      "options": {{"baseURL": "{url}/v1", "apiKey": "{{env:STANDIN_KEY}}"}},
+      "models": {{"m": {{"limit": {{"context": 200000, "output": 8000}}, "cost": {{"input": 1, "output": 5}}}}}}
+    }},
+    "anthropic": {{"options": {{"baseURL": "{url}/v1"}}}}
+  }}
+}}
+"""
+GEMINI_SETTINGS = """\
+{
+  "security": {"auth": {"selectedType": "gemini-api-key"}},
+  "general": {"maxAttempts": 2},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+"""
 
 
 class Desk:
@@ -36,9 +56,15 @@ class Desk:
         """Lay everything out."""
         self.folder, self.island, self.standin = folder, island, standin
         self.home, self.scratch, self.bin = folder / "home", folder / "scratch", folder / "bin"
-        for each in (self.home / ".codex", self.scratch, self.bin):
-            each.mkdir(parents=True)
-        (self.home / ".codex/config.toml").write_text(CODEX_SETTINGS.format(url=standin.url))
+        self.scratch.mkdir(parents=True)
+        self.bin.mkdir()
+        for name, settings in (
+            (".codex/config.toml", CODEX_SETTINGS.format(url=standin.url)),
+            (".config/opencode/opencode.json", OPENCODE_SETTINGS.format(url=standin.url)),
+            (".gemini/settings.json", GEMINI_SETTINGS),
+        ):
+            (self.home / name).parent.mkdir(parents=True)
+            (self.home / name).write_text(settings)
         for name, program in clients.items():
             (self.bin / name).symlink_to(program)
 
@@ -58,6 +84,8 @@ class Desk:
             "OPENAI_API_KEY": KEY,
             "OPENAI_API_BASE": f"{url}/v1",
             "AIDER_MODEL": "openai/gpt-4o",
+            "GEMINI_API_KEY": KEY,
+            "GOOGLE_GEMINI_BASE_URL": url,
         }
         if "CLAUDE_CODE_OAUTH_TOKEN" in more:
             del plain["ANTHROPIC_API_KEY"]
@@ -80,6 +108,11 @@ class Desk:
 
         return self.island.do(there)
 
+    def make_database(self) -> None:
+        """Let opencode make its database: of several that do so in a new home at once, some fail."""
+        argv, nowhere = [str(self.bin / "opencode"), "session", "list"], Path(os.devnull)
+        self.start(argv, self.folder, nowhere).communicate()
+
 
 def _programs() -> list[str]:
     """Return where this machine keeps its ordinary programs."""
@@ -93,7 +126,10 @@ def at_a_desk(folder: Path, *names: str, otherwise: Chosen = lambda asked: Text(
     island = Island()
     standin = island.do(lambda: Standin(otherwise))
     try:
-        yield Desk(folder, island, standin, clients)
+        desk = Desk(folder, island, standin, clients)
+        if "opencode" in clients:
+            desk.make_database()
+        yield desk
     finally:
         standin.close()
         island.close()

@@ -59,6 +59,9 @@ def _error(answer: a.Refused) -> Body:
         kind = "type.googleapis.com/google.rpc.RetryInfo"
         error["details"] = [{"@type": kind, "retryDelay": f"{answer.headers['retry-after']}s"}]
         error["message"] += f" Please retry in {answer.headers['retry-after']}s."
+    if answer.resets_at is not None:  # it says that the day is over, and not when the next begins
+        kind = "type.googleapis.com/google.rpc.QuotaFailure"
+        error["details"] = [{"@type": kind, "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}]}]
     return {"error": error}
 
 

@@ -8,6 +8,7 @@ Knows situations and how a client is brought into each. Must never know how what
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from typing import Any
 from loopr.world.settings.presets import Shelf
 from tests.standin import answers as a
 from tests.standin.asked import Asked
+from tests.standin.clients import CACHE
 from tests.standin.desk import KEY, Desk, at_a_desk
 from tests.standin.server import Chosen, Standin
 
@@ -54,6 +57,11 @@ def late(answer: a.Answer) -> Chosen:
 def at_first(answer: a.Answer, times: int = 1) -> Chosen:
     """Answer the first requests so, then work."""
     return lambda asked: answer if asked.number <= times else works(asked)
+
+
+def _summed_up(asked: Asked) -> a.Answer:
+    """Sum the conversation up where no tools are offered, else work."""
+    return works(asked) if asked.tools else a.Text("What was said.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,29 @@ ONLY: dict[str, dict[str, Situation]] = {
         ),
         "no-key": Situation(works, env=(("STANDIN_KEY", ""),)),
     },
+    "opencode": {
+        "denied": Situation(
+            lambda asked: a.Text() if asked.follows else a.Shell("cat /etc/hostname"),
+            argv=lambda argv: [each for each in argv if each != "--auto"],
+        ),
+        "too-long-at-first": Situation(lambda asked: a.TOO_LONG if asked.number == 1 else _summed_up(asked)),
+        "too-long-for-ever": Situation(
+            lambda asked: a.TOO_LONG if asked.tools else a.Text("What was said."), signal.SIGTERM
+        ),
+        "unknown-model": Situation(works, argv=lambda argv: [*argv, "-m", "standin/none"]),
+        "usage-limit-claude": Situation(
+            always(a.usage_limit(RESETS_AT)), argv=lambda argv: [*argv, "-m", "anthropic/claude-sonnet-4-5"]
+        ),
+    },
+    "gemini": {
+        "denied": Situation(
+            lambda asked: a.Text() if asked.follows else a.Shell("cat /etc/hostname"),
+            argv=lambda argv: ["auto_edit" if each == "yolo" else each for each in argv],
+        ),
+        "limit-hours": Situation(always(a.rate_limit(7200))),
+        "no-key": Situation(works, env=(("GEMINI_API_KEY", ""),)),
+        "untrusted": Situation(works, env=(("GEMINI_CLI_TRUST_WORKSPACE", "false"),)),
+    },
     "aider": {  # it has no tools
         "terminated": Situation(always(a.Silence()), signal.SIGTERM),
         "interrupted": Situation(always(a.Silence()), signal.SIGINT),
@@ -146,8 +177,9 @@ def record(client: str, situation: Situation, folder: Path) -> Recorded:
     argv = situation.argv([each.replace("{prompt_file}", str(prompt)) for each in preset.command])
     with at_a_desk(folder / "desk", client, otherwise=situation.answers) as desk:
         begun = time.monotonic()
-        process = desk.start(argv, repo, prompt, **preset.set, **dict(situation.env))
+        process = desk.start(argv, repo, prompt, **{**preset.set, **dict(situation.env)})
         out, err, ended = _to_its_end(process, situation, desk.standin)
+        _sweep(desk)
         secs = round(time.monotonic() - begun, 1)
         requests = [each.answer for each in desk.standin.asked()] + desk.standin.others
         rollout = b"".join(_told(desk))
@@ -171,6 +203,14 @@ def _to_its_end(process: subprocess.Popen[bytes], situation: Situation, standin:
         return *process.communicate(), True
 
 
+def _sweep(desk: Desk) -> None:
+    """End the tools that a client has left running: they have the desk's home in their environment."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"HOME={desk.home}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
 def _told(desk: Desk) -> Iterator[bytes]:
     """Give what codex writes beside its stream of how a turn went; the rest of that file is the talk itself."""
     for path in sorted((desk.home / ".codex").glob("sessions/**/rollout-*.jsonl")):
@@ -181,11 +221,12 @@ def _told(desk: Desk) -> Iterator[bytes]:
 
 
 def _scrubbed(raw: bytes, folder: Path, desk: Desk) -> bytes:
-    """Take out what is of this machine and of this moment: folders and the port."""
+    """Take out what is of this machine and of this moment: folders, programs and the port."""
     for place in (folder, folder.resolve()):
         raw = raw.replace(str(place).encode(), b"HERE")
         raw = raw.replace(re.sub(r"[^A-Za-z0-9]", "-", str(place)).encode(), b"-HERE")
-    raw = raw.replace(desk.standin.url.encode(), b"http://127.0.0.1:1")
+    raw = raw.replace(str(CACHE).encode(), b"CLIENTS").replace(desk.standin.url.encode(), b"http://127.0.0.1:1")
+    raw = re.sub(rb"https?://(?!127\.0\.0\.1)[\w.-]+", b"https://elsewhere.invalid", raw)
     return re.sub(rb"(?<![\w.~*}/<-])/(?:root|home|tmp|work|mnt|srv|Users)/[\w./-]*", b"ELSEWHERE", raw)
 
 

@@ -59,9 +59,15 @@ def test_a_preset_is_shown_whole(repo: Path) -> None:
     assert "it is not on this machine: npm install -g @anthropic-ai/claude-code" in done.err
     row = loopr("-C", repo, "agent", "show", "aider", "--json").document["agent"]
     assert (row["prompt"], row["lanes"], row["success"]) == ("file", ["aider"], "^Tokens: ")
+    assert (row["env"]["only"], "only" in done.out) == (None, False)
     wrong = loopr("-C", repo, "agent", "show", "cluade")
     known = "did you mean claude? there are aider, claude, codex, gemini, opencode"
     assert (wrong.code, wrong.err) == (78, f"loopr: agent: cluade names no preset\n  hint: {known}\n")
+    (repo / "loopr.yml").write_text("agents: {mine: {extends: claude, env: {only: [ANTHROPIC_API_KEY, CI]}}}\n")
+    shown = loopr("-C", repo, "agent", "show", "mine").out.splitlines()
+    assert ["only", "ANTHROPIC_API_KEY, CI"] in [line.split(maxsplit=1) for line in shown]
+    row = loopr("-C", repo, "agent", "show", "mine", "--json").document["agent"]
+    assert row["env"]["only"] == ["ANTHROPIC_API_KEY", "CI"]
 
 
 def test_the_schema_of_a_preset_is_printed(repo: Path) -> None:

@@ -14,6 +14,7 @@ from loopr.core import wishes
 from loopr.core.model import Failure
 from loopr.grounds import ground_of
 from loopr.ui.cli.land import HOME_LOCK
+from loopr.ui.remains import Item, lines_of
 from loopr.wiring import Workspace
 from loopr.world.launcher.words import OUTCOME, Outcome
 from loopr.world.lock import EngineLock
@@ -72,6 +73,14 @@ def rows(shop: Desk, *options: str) -> dict[str, dict[tuple[str, str], str]]:
 def refs(shop: Desk) -> list[str]:
     """List all refs."""
     return git(shop.folder, "for-each-ref", "--format=%(refname)").split()
+
+
+def test_of_many_that_are_alike_the_rest_is_counted() -> None:
+    """The first of those with one reason are named, all others are counted with it; each other reason is told."""
+    many = [Item("ref", f"landed/p.{number}.g1", "", False, "it landed as one") for number in range(30)]
+    lines = lines_of("kept", [*many, Item("ref", "plans/p", "", False, "it is new")], 80)
+    assert [line.split()[2] for line in lines[:6]] == [*(f"landed/p.{number}.g1" for number in range(5)), "plans/p"]
+    assert lines[6:] == ["kept  ref       … 25 more: it landed as one"]
 
 
 # --- what goes ------------------------------------------------------------------------------------------------------

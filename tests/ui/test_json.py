@@ -20,7 +20,7 @@ DOCUMENTS = {
     "status": "engine paused capacity counts queue lanes projects problems warnings",
     "next": "at grants held",
     "why a": "id runnable gates score story",
-    "show a": "loop attempts children",
+    "show a": "loop attempts children frees",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
     "start -n p.md": "workspace loops counts lanes dry_run plans",
 }
@@ -100,7 +100,7 @@ def test_the_parts_of_a_round(shop: Desk) -> None:
     """Grants and what is held have exactly their keys."""
     shop.start()
     body = shop("next", "--json").document
-    assert [set(each) for each in body["grants"]] == [{"id", "lease", "project", "score"}]
+    assert [set(each) for each in body["grants"]] == [{"id", "lease", "project", "score", "lane", "agent", "stands_in"}]
     assert {tuple(each) for each in body["held"]} == {("id", "gate", "reason", "until")}
 
 

@@ -136,6 +136,22 @@ def test_every_way_to_stop_is_told() -> None:
     ]
 
 
+def test_a_budget_that_all_wait_for_is_told_once() -> None:
+    """Once nothing is at work any more, a budget is told for which loops wait, until when, and once."""
+    piped = Piped(settings(budget=Budget(tokens=900), window_ms=7_200_000))
+    piped("plan p: a; b\nchoose p/a\nbegan p/a\nwait 5s\nused p/a 900 tokens 5s")
+    piped.lines()
+    piped("wait 2s\nended p/a: refused no\nwait 2s")
+    assert piped.lines() == [
+        "12:00:07 p/a  refused  no",
+        "12:00:09 the tokens budget of the workspace is reached: 2 loops wait until 14:00:07",
+    ]
+    piped("wait 5m\nwait 1h\nwait 1h\nchoose p/b\nbegan p/b\nused p/b 900 tokens 5s\nended p/b: refused no\nwait 2s")
+    assert [each[9:] for each in piped.lines() if "budget" in each] == [
+        "the tokens budget of the workspace is reached: 2 loops wait until 16:05:09"
+    ]
+
+
 def test_what_concerns_everything_is_told() -> None:
     """Engine, host, lanes, holds and problems have lines of their own, a problem of several lines only one."""
     piped = Piped()
@@ -311,7 +327,7 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
             f"{WHOLE}\ngone-file auth",
             [
                 "3 loops · 2 waiting · 1 complete",
-                "missing  specs/auth/plan.md: put it back, or `loopr start PLAN`",
+                "missing  specs/auth/plan.md: `loopr doctor --fix` puts it back",
                 "next: `loopr why auth/tokens`",
             ],
         ),

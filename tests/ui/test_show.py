@@ -36,6 +36,33 @@ def test_a_loop_with_children(desk: Desk) -> None:
     ]
 
 
+def test_what_a_loop_sets_free(desk: Desk) -> None:
+    """Who waits for nothing but this loop and what is below it is named."""
+    desk.start()
+    assert "frees    oauth/endpoints" in desk.lines("show", "tokens")
+    assert desk("show", "tokens", "--json").document["frees"] == ["oauth/endpoints"]
+    assert desk("show", "endpoints", "--json").document["frees"] == []
+
+
+def test_where_a_loop_works(shop: Desk) -> None:
+    """The worktree of a loop is named from the first attempt on, for as long as its work is not over."""
+    shop.start(flat(["a"]))
+    assert not [line for line in shop.lines("show", "p/a") if line.startswith("worktree")]
+    shop.choose()
+    assert "worktree  worktrees/p.a.g1" in shop.lines("show", "p/a")
+
+
+def test_a_long_reason_is_wrapped(shop: Desk) -> None:
+    """A sentence takes as many lines as it needs, below each other; no word of it is lost."""
+    shop.start(flat(["a"]))
+    shop.choose()
+    shop.run("p/a")
+    shop.end("p/a", Failure.CONFIG, "no such program " * 8)
+    lines = shop.lines("show", "p/a")
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()).count("no such program") == 8 * 3  # why, reason, the attempt
+
+
 def attempts(desk: Desk, loop: str = "p/a") -> list[dict[str, object]]:
     """Return the attempts of a loop."""
     found: list[dict[str, object]] = desk("show", loop, "--json").document["attempts"]
@@ -67,6 +94,8 @@ def test_the_attempts_of_a_loop(shop: Desk) -> None:
             "exit": None,
             "usage": {"tokens": 1200, "usd": 0.03, "seconds": 60.0, "estimated": False},
             "log": None,
+            "lane": "default",
+            "agent": None,
         },
         {
             "attempt": 2,
@@ -78,6 +107,8 @@ def test_the_attempts_of_a_loop(shop: Desk) -> None:
             "exit": None,
             "usage": None,
             "log": None,
+            "lane": "default",
+            "agent": None,
         },
         {
             "attempt": 3,
@@ -89,10 +120,12 @@ def test_the_attempts_of_a_loop(shop: Desk) -> None:
             "exit": None,
             "usage": None,
             "log": None,
+            "lane": "default",
+            "agent": None,
         },
     ]
     lines = shop.lines("show", "p/a")
-    assert "used     1200 tokens, $0.03, 1 min 30 s" in lines or "used     1.2k tokens, $0.03, 1 min 30 s" in lines
+    assert "used      1.2k tokens, $0.03, 1 min 30 s" in lines
     assert lines[lines.index("attempts:") + 1 :] == [
         "    1  2026-01-01T12:00:00.000Z  refused: the check said no",
         "    2  2026-01-01T12:01:00.000Z  infra: attempt 2 ended without a verdict: died",

@@ -60,12 +60,30 @@ def test_a_plan_without_an_outline(desk: Desk) -> None:
     assert ids(desk) == ["p", "p/one"]
 
 
+@pytest.mark.parametrize("verb", ["start", "run", "reset"])
+def test_a_plan_goes_along_with_its_base(shop: Desk, verb: str) -> None:
+    """As long as nothing of a plan has landed, whoever starts, runs or resets it finds it where its base is."""
+    shop.start(flat(["a"]))
+    ensure_plan(ground_of(Workspace(shop.folder)), "p", git(shop.folder, "rev-parse", "main"))
+    git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=mended")
+    words = {"start": ("start", "--no-run", shop.folder / "plan.md"), "run": ("run", "--for", "0s")}
+    answer = shop(*words.get(verb, ("reset", "p/a")))
+    main = git(shop.folder, "rev-parse", "main")
+    assert f"nothing of p has landed, so it goes on from main as it is now, {main[:12]}" in answer.err
+    assert git(shop.folder, "rev-parse", "loopr/p") == main
+    assert Workspace(shop.folder).look().scene.shared.plans["p"].base_commit == main
+    assert "main" not in shop("start", "--no-run", shop.folder / "plan.md").err
+
+
 def test_commits_that_a_plan_lacks(shop: Desk) -> None:
     """A plan that is started again is told of commits that its own branch lacks, and how they come there."""
     git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=begin")
     shop.start(flat(["a"]))
     ensure_plan(ground_of(Workspace(shop.folder)), "p", git(shop.folder, "rev-parse", "main"))
     assert "lacks" not in shop("start", "--no-run", shop.folder / "plan.md").err
+    own = git(shop.folder, "commit-tree", "-p", "main", "-m", "landed", "main^{tree}")
+    git(shop.folder, "update-ref", "refs/heads/loopr/p", own)
+    git(shop.folder, "update-ref", "refs/loopr/plans/p", own)
     git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=a tool")
     told = "main has commits that loopr/p lacks; to bring them there: `git switch loopr/p && git merge main &&"
     assert told in shop("start", "--no-run", shop.folder / "plan.md").err
@@ -343,7 +361,7 @@ def test_a_missing_artifact_closes_a_gate(desk: Desk) -> None:
     text = path.read_text()
     path.unlink()
     desk.start()
-    reason = "its input specs/oauth/tokens/store/phase.md is not on disk"
+    reason = "its input specs/oauth/tokens/store/phase.md is not on disk; `loopr doctor --fix` puts it back"
     found = {"gate": "artifact", "reason": reason, "until": None}
     assert desk("why", "store/code", "--json").document["gates"][0] == found
     assert statuses(desk) == before
@@ -637,3 +655,26 @@ def test_a_name_that_is_no_text(tmp_path: Path, clock: Clock) -> None:
     assert answer.code in (0, 2), answer
     assert desk("tree").code == 0
     assert desk("tree", "--json").document["workspace"] == str(desk.folder)
+
+
+def test_files_that_are_not_committed(shop: Desk) -> None:
+    """What commands name that is here, but not so in the commit that loops begin at, is told with what to do."""
+    shop.write(
+        "loopr.yml", "version: 1\ntypes: {spec: {run: sh tools/spec.sh > out.txt, check: [sh, ./tools/check.sh, -q]}}\n"
+    )
+    shop.write("tools/spec.sh", "true\n")
+    shop.write("out.txt", "\n")
+    shop.write("tools/check.sh", "true\n")
+    shop.write("plan.md", flat(["a"]))
+    git(shop.folder, "add", "tools/check.sh")
+    git(shop.folder, "commit", "-qm", "tools")
+    start = ("start", "--no-run", shop.folder / "plan.md")
+    told = "  not committed as here: tools/spec.sh; loops work on what is committed, so commit first\n"
+    assert told in shop(*start).err
+    shop.write("tools/check.sh", "false\n")
+    assert "not committed as here: tools/spec.sh, tools/check.sh;" in shop(*start).err
+    git(shop.folder, "add", "tools")
+    git(shop.folder, "commit", "-qm", "more tools")
+    said = shop(*start).err
+    assert "goes on from main as it is now" in said
+    assert "not committed" not in said

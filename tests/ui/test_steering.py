@@ -192,6 +192,15 @@ def test_a_retry_brings_back_what_is_below(shop: Desk) -> None:
         assert set(did(shop("retry", *words, "--json"))) == {(f"p/a{each}", "retried") for each in ("", "/x", "/y")}
 
 
+def test_what_is_stuck_below_a_complete_loop_goes_on(asked: Desk) -> None:
+    """One retry of the plan begins all again that is stuck below it, and says of the plan why it is not named."""
+    asked("reject", "a")
+    asked.end("p/c", Failure.CONFIG, "no such program")
+    answer = asked("retry", "p")
+    assert answer.out.splitlines() == ["p/a  retried  ready", "p/c  retried  ready"]
+    assert notes(answer) == ["p: complete itself; what is stuck below it begins again", "next: `loopr run`"]
+
+
 def test_a_failed_and_a_parked_loop_go_on(asked: Desk) -> None:
     """`retry` begins a failed loop again, `reset` lets a parked one go on; each names the verb for the other's case."""
     asked("reject", "a")

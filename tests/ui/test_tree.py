@@ -379,3 +379,14 @@ def test_colour_on_a_terminal_unless_it_is_not_wanted(desk: Desk) -> None:
     assert b"\x1b[32mcomplete" in on_terminal(desk.folder, "tree")
     assert b"\x1b" not in on_terminal(desk.folder, "tree", NO_COLOR="1")
     assert b"\x1b" not in on_terminal(desk.folder, "tree", "--no-color")
+
+
+def test_a_drawing_for_other_programs(desk: Desk) -> None:
+    """`--dot` gives every loop and need of the tree, or of what is below a loop, in the language of Graphviz."""
+    desk.start()
+    lines = desk.lines("tree", "--dot")
+    assert (lines[0], lines[-1]) == ("digraph loops {", "}")
+    assert '  "oauth/tokens" -> "oauth/endpoints" [style=dashed];' in lines
+    below = desk.lines("tree", "tokens", "--dot")
+    assert '  "oauth/tokens" -> "oauth/tokens/store";' in below
+    assert not [line for line in below if "endpoints" in line]

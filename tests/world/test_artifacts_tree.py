@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from loopr.core.policy import default_types
 from loopr.errors import PlanError, WorldError
-from loopr.world.artifacts import artifact_path, digest, publish, scan
+from loopr.world.artifacts import artifact_path, digest, publish, put_back, scan
 
 TYPES = default_types()
 HOSTILE = st.text(st.sampled_from("a./\\-~:\0\n 😀A"), max_size=12) | st.lists(
@@ -244,3 +244,32 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     finally:
         tmp_path.chmod(0o700)
     assert "permission" in caught.value.hint
+
+
+# --- putting back -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_put_back_never_takes_a_name(tmp_path: Path) -> None:
+    """A file that stands at the place stays, whatever it is; nothing is left beside it."""
+    path = tmp_path / "specs/auth/plan.md"
+    assert put_back(path, b"# Kept\n")
+    assert path.read_bytes() == b"# Kept\n"
+    path.write_text("# Newer\n")
+    assert not put_back(path, b"# Kept\n")
+    assert path.read_text() == "# Newer\n"
+    path.unlink()
+    path.symlink_to("nowhere")
+    assert not put_back(path, b"# Kept\n")
+    assert files_below(tmp_path) == ["specs/auth/plan.md"]
+
+
+@pytest.mark.parametrize("got_so_far", ["half", "named"])
+def test_a_crash_while_putting_back(tmp_path: Path, got_so_far: str) -> None:
+    """Whatever one who was killed has left, the next one ends with the whole file and nothing beside it."""
+    path, draft = tmp_path / "plan.md", tmp_path / ".plan.md.back"
+    draft.write_bytes(b"# Ke" if got_so_far == "half" else b"# Kept\n")
+    if got_so_far == "named":
+        os.link(draft, path)
+    assert put_back(path, b"# Kept\n") is (got_so_far == "half")
+    assert path.read_bytes() == b"# Kept\n"
+    assert files_below(tmp_path) == ["plan.md"]

@@ -117,6 +117,8 @@ def test_what_extends_another_shares_its_account(tmp_path: Path) -> None:
         ("types: {code: {agent: cluade}}", {}, "loopr.yml:1:16 types.code.agent: cluade names no preset (did you mean "
          "claude? there are aider, claude, codex, gemini, opencode)"),
         ("types: {code: {escalate: {refused: {agent: x}}}}", {}, "code.escalate.refused.agent: x names no preset"),
+        ("types: {code: {agent: codex, fallback: x}}", {}, "types.code.fallback: x names no preset"),
+        ("types: {code: {agent: claude, fallback: codex, budget: {usd: 1}}}", {}, "lanes.codex.usd_per_mtok, because"),
         ("types: {code: {agent: m}}", {"m": "run: [x]\nmodle: y\n"}, "agents/m.yml:2:1 agents.m.modle: is not a known"),
         ("types: {code: {agent: m}}", {"m": "run: [\n"}, "agents/m.yml:2:1 agents.m: is not YAML"),
         ("types: {code: {agent: m}}", {"m": "about: x\n"}, "agents.m.run: is missing"),

@@ -237,6 +237,7 @@ types:
     env: {set: {DEBUG: 1, NAME: x, GONE: null}, unset: [SECRET, AWS_*], only: [CI]}
     wrap: [bwrap, --, "{command}"]
     escalate: {refused: {after: 3, agent: opus}}
+    fallback: [opencode, opus]
     budget: {tokens: 9, usd: 1, secs: 60}
     protect: [tests/**]
     protect_added: keep
@@ -251,6 +252,7 @@ executor: {kind: dask}
     assert (code.review_passes, code.approve, code.parallel, code.worktree) == (2, True, False, False)
     assert code.env == ({"DEBUG": "1", "NAME": "x"}, ("SECRET", "AWS_*"), ("CI",))
     assert (code.wrap, policy.escalate) == (("bwrap", "--", "{command}"), {"refused": (3, "opus")})
+    assert policy.fallback == ("opencode", "opus")
     assert (code.protect, code.protect_added, dict(code.resources)) == (("tests/**",), "keep", {"GPU": 1})
     assert (policy.has_command, policy.judged, policy.reviewed, policy.approve) == (True, True, True, True)
     assert (policy.lanes, policy.max_iterations, policy.trust_outline) == (("main", "spare"), 7, True)

@@ -9,10 +9,13 @@ import json
 from collections.abc import Iterator
 
 from loopr.core.codec import decode
+from loopr.core.entries import decode_entry
 from loopr.core.forest import Forest
-from loopr.engine import compare, recall
+from loopr.core.model import Status
+from loopr.engine import ENTRIES, compare, recall
 from loopr.errors import LooprError, NotFound, SettingsError
 from loopr.ui.checkup.rows import Finding, stopped
+from loopr.ui.mending import gone
 from loopr.ui.views import instant
 from loopr.wiring import Workspace
 from loopr.world.artifacts import scan
@@ -130,12 +133,34 @@ def _specs(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
         hint = "`loopr start` the plan it belongs to, or declare it there; it is ignored until then"
         strays = [found for found in seen.found if found.loop_id not in known]
         odd += [Finding("specs", None, f"{workspace.name_of(each.path)} belongs to no loop", hint) for each in strays]
+    odd += _gone(workspace, settings)
     yield from odd[:MOST_ODD]
     if len(odd) > MOST_ODD:
         yield Finding("specs", None, f"… and {len(odd) - MOST_ODD} more")
     if not odd:
         count = len(seen.found)
         yield Finding("specs", True, f"{count} artifact{'s' * (count != 1)} in {settings.artifacts.dir}/")
+
+
+def _gone(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Name the artifacts of complete loops that are not there, and say how each comes back."""
+    try:
+        scene, hands = workspace.look().scene, workspace.hands()
+    except (LooprError, *_BROKEN_ROW):  # that is found by the checks before this one
+        return
+    missing = list(gone(scene, hands, scene.tree.children(None)))
+    if not missing:
+        return
+    with workspace.journal() as journal:
+        for loop in missing:
+            place = f"{settings.artifacts.dir}/{loop.id}/{loop.type}.md"
+            waiting = any(scene.loops[each].status is Status.PENDING for each in scene.tree.children(loop.id))
+            entry = journal.row(ENTRIES, loop.id)
+            kept = hands.copy_of(loop, decode_entry(json.loads(entry)) if entry else None) is not None
+            again = f"`loopr retry --fresh {loop.id}` does it again"
+            hint = f"`loopr doctor --fix` puts it back; {again}" if kept else f"no copy of it is kept; {again}"
+            more = ", and what is below it waits for it" if waiting else ""
+            yield Finding("specs", False if waiting else None, f"{place} is gone{more}", hint)
 
 
 def _known_loops(workspace: Workspace) -> set[str] | None:

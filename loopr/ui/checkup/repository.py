@@ -80,7 +80,9 @@ def _asking(look: Callable[[Workspace, Settings, Path, GitFacts], Iterable[Findi
         if top is not None and (top / ".git").exists():
             yield from look(workspace, settings, top, GitFacts(top, own_git_dir(top)))
         for repo, other in _others(_Seen(workspace.place, settings)) if everywhere else ():
-            for each in look(workspace, settings, other, GitFacts(other, own_git_dir(other))):
+            project = next(name for name, each in settings.projects.items() if each.repo == repo)
+            own = settings.of_project(project)
+            for each in look(workspace, own, other, GitFacts(other, own_git_dir(other))):
                 yield each._replace(text=f"{repo}: {each.text}")
 
     return asked

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +27,7 @@ from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.land import HOME_LOCK, turn_or_beside
 from loopr.ui.logs import outcome_of
 from loopr.ui.names import find_id
+from loopr.ui.remains import Item, lines_of, row_of
 from loopr.wiring import Workspace
 from loopr.world.runs import Runs
 
@@ -39,17 +40,6 @@ if TYPE_CHECKING:
 IN_USE = "in use"
 HOOKS = "hooks"  # their runs lie beside those of loops
 DAY_MS = 86_400_000
-
-
-class Item(NamedTuple):
-    """Something that lies there, in a repository or not: whether it may go, and why or why not."""
-
-    kind: str
-    name: str
-    place: str
-    may_go: bool
-    why: str
-    repo: str | None = None
 
 
 @click.command("gc")
@@ -70,16 +60,17 @@ def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
     items = [*(Item(*each, each_repo) for each_repo, (_, rows) in found.items() for each in rows), *runs]
     gone = [each for each in items if each.may_go] if dry_run else [*_clear(workspace, found, names), *runs]
     if not dry_run:
+        workspace.hands().rescue([Path(each.place) for each in runs], {each.artifact for each in scene.loops.values()})
         for each in runs:
             _remove_run(Path(each.place))
     kept = [each for each in items if each not in gone]
     if frame.as_json:
-        rows = {"removed": [_row(each) for each in gone], "kept": [_row(each) for each in kept], "forgotten": []}
+        rows = {"removed": [row_of(each) for each in gone], "kept": [row_of(each) for each in kept], "forgotten": []}
         frame.document(views.document(wiring.wall_clock(), {"dry_run": dry_run, **rows}))
         return
-    frame.lines(_lines("would go" if dry_run else "removed", gone, frame.width))
+    frame.lines(lines_of("would go" if dry_run else "removed", gone, frame.width))
     told = [each for each in kept if each.why != IN_USE]
-    frame.lines(_lines("kept", told, frame.width))
+    frame.lines(lines_of("kept", told, frame.width))
     if len(kept) > len(told):
         frame.note(f"{len(kept) - len(told)} more in use")
     if not items:
@@ -104,21 +95,6 @@ def _grounds(frame: Frame, scene: Scene) -> dict[str, Ground]:
                 raise
             frame.note(f"not looked at: {render.plain(error.message)}")
     return found
-
-
-def _row(item: Item) -> views.Row:
-    """Return one thing as data."""
-    return {"kind": item.kind, "name": item.name, "place": item.place, "why": item.why, "repo": item.repo}
-
-
-def _lines(word: str, items: list[Item], width: int) -> list[str]:
-    """Set things below each other, each with its whole reason, and with its repository where that is not our own."""
-    names = (Path(each.place).name if each.kind == "worktree" else each.name for each in items)
-    homes = ("" if each.repo in (None, OWN_REPO) else f"{each.repo}: " for each in items)
-    named = [(home + name, each) for home, name, each in zip(homes, names, items, strict=True)]
-    size = min(max((len(name) for name, _ in named), default=0), width // 2)
-    heads = ((f"{word}  {each.kind:8}  {render.plain(name):{size}}  ", each.why) for name, each in named)
-    return [line for head, why in heads for line in render.wrap(head, render.plain(why), width)]
 
 
 # --- what is in use -------------------------------------------------------------------------------------------------
@@ -272,10 +248,10 @@ def _forget(frame: Frame, scene: Scene, loop: Loop, *, dry_run: bool, yes: bool)
                     engine.mind.decide(lambda forest, now: wishes.begin_at(forest, loop.id, base))
     ids = [each.id for each in loops]
     if frame.as_json:
-        body = {"dry_run": dry_run, "removed": [_row(each) for each in items], "kept": [], "forgotten": ids}
+        body = {"dry_run": dry_run, "removed": [row_of(each) for each in items], "kept": [], "forgotten": ids}
         frame.document(views.document(wiring.wall_clock(), body))
         return
-    frame.lines(_lines("would go" if dry_run else "removed", items, frame.width))
+    frame.lines(lines_of("would go" if dry_run else "removed", items, frame.width))
     frame.note(f"{'would be ' if dry_run else ''}forgotten: {', '.join(ids)}")
 
 

@@ -31,6 +31,7 @@ from loopr.world.settings.keys import Command
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
     from loopr.world.repo.words import CameHome, HomeCandidate
+    from loopr.world.settings import Settings
 
 REFUSED = 1
 MOST_SHOWN = 20
@@ -99,7 +100,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, onto: str, *,
         if problems or dry_run:
             return Told(onto, built, problems=problems)
         _ask(built, yes)
-        no = _judged(frame.workspace, ground, built)
+        no = _judged(frame.workspace.settings.of_project(plan.project), ground, built)
         return Told(onto, built, problems=(no,)) if no is not None else _moved(frame.workspace, ground, plan, built)
     finally:
         leave_home_room(ground, plan.id)
@@ -199,11 +200,10 @@ def _count(things: tuple[str, ...], word: str) -> str:
 # --- the judge ------------------------------------------------------------------------------------------------------
 
 
-def _judged(workspace: Workspace, ground: Ground, built: HomeCandidate) -> Problem | None:
+def _judged(settings: Settings, ground: Ground, built: HomeCandidate) -> Problem | None:
     """Run `land.check` on exactly what would come home, in a worktree of its own; say why it said no."""
     from loopr.world.repo.home import take_home_room
 
-    settings = workspace.settings
     if settings.land.check is None:
         return None
     room = take_home_room(ground, built)

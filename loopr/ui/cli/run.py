@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import click
 
 from loopr.errors import WorldError
 from loopr.ui import views
+from loopr.ui.bases import follow_base
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.driving import Limit, detach, drive, refuse_nested
 from loopr.ui.progress import on_stderr
@@ -35,6 +37,10 @@ def run_verb(frame: Frame, once: bool, span: str | None, background: bool, allow
     secs = read_duration(span) / 1000 if span is not None else None
     limit = Limit(once=once, secs=secs) if once or secs is not None else None
     with frame.workspace.serve() as driver:
+        for plan in driver.forest.tree.children(None):
+            with suppress(WorldError):  # what is in the way is told by whoever needs the branch
+                if said := follow_base(driver.engine, frame.workspace, plan):
+                    frame.note(said)
         driven = drive(driver, (), on_stderr(frame.color), limit=limit)
         if frame.as_json:
             frame.document(views.tree(driver.forest, driven.now, str(frame.workspace.place.root)))

@@ -33,8 +33,9 @@ _ID = "the loop: an id, its last segments, or a prefix"
 @click.argument("loop", required=False)
 @click.option("-a", "--all", "everything", is_flag=True, help="draw every loop, folding nothing")
 @click.option("--depth", type=click.IntRange(0), help="draw only so many levels")
+@click.option("--dot", is_flag=True, help="print every loop and need as a graph in the DOT language")
 @reading
-def tree_verb(frame: Frame, loop: str | None, everything: bool, depth: int | None) -> None:
+def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | None, dot: bool) -> None:
     """Draw the hierarchy, with what each loop waits for."""
     seen = frame.workspace.look(frame.at)
     scene, now = seen.scene, seen.now
@@ -42,6 +43,11 @@ def tree_verb(frame: Frame, loop: str | None, everything: bool, depth: int | Non
         frame.document(documents.tree(frame.workspace, seen, loop))
         return
     top = find_id(scene.loops, loop) if loop else None
+    if dot:
+        from loopr.core.graph import to_dot  # slow to import
+
+        frame.lines(to_dot(scene.tree, top).splitlines())
+        return
     tops = [top] if top else scene.tree.children(None)
     if not tops:
         frame.note(NOTHING_YET)
@@ -189,17 +195,20 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("type", f"{row['type']}, project {row['project']}{_home_of(seen.scene, found)}"),
         ("status", row["status"] + (" and done" if row["done"] else "")),
         ("why", waits),
+        ("left", render.left_by(seen.scene, found)),
         ("needs", ", ".join(row["needs"])),
-        ("agent", _agent(seen.scene, found)),
+        ("frees", ", ".join(body["frees"])),
+        ("agent", _agent(seen.scene, found, seen.now)),
         ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
         ("used", _used(row["usage"])),
         ("subtree", render.roll_up(seen.scene, found) if row["below"]["total"] else ""),
+        ("worktree", row["worktree"] or ""),
         ("input", row["input"] or ""),
         ("output", row["output"]),
         ("reason", row["reason"] or ""),
         ("created", say_clock(found.created, seen.now)),
     ]
-    frame.lines([*render.block(pairs), *_attempt_lines(body["attempts"], frame.width)])
+    frame.lines([*render.block(pairs, frame.width), *_attempt_lines(body["attempts"], frame.width)])
     rows = [(each["id"], each["type"], each["status"], each["title"]) for each in body["children"]]
     if rows:
         frame.lines(["", *render.table(rows, frame.width)])
@@ -212,11 +221,12 @@ def _home_of(scene: Scene, loop: Loop) -> str:
     return "" if repo == OWN_REPO else f", in {render.plain(repo)}" if repo else ", in no repository"
 
 
-def _agent(scene: Scene, loop: Loop) -> str:
+def _agent(scene: Scene, loop: Loop, now: int) -> str:
     """Name the agent that works for a loop now, and why it is not the first one; nothing where a command does."""
     taken = scene.taken_over(loop)
     name = scene.agent_of(loop)
-    return f"{name}, which took over after {taken[1].after} times {taken[0]}" if taken is not None else name
+    own = f"{name}, which took over after {taken[1].after} times {taken[0]}" if taken is not None else name
+    return views.stand_in(scene, loop, now) or own
 
 
 def _attempt_lines(attempts: list[views.Row], width: int) -> list[str]:
@@ -224,7 +234,8 @@ def _attempt_lines(attempts: list[views.Row], width: int) -> list[str]:
     lines = ["", "attempts:"] if attempts else []
     for each in attempts:
         head = f"  {each['attempt']:>3}  {each['started_at']}  "
-        lines += render.wrap(head, render.plain(each["outcome"] or "has not ended"), width)
+        by = f"{each['agent']}: " if each["agent"] else ""
+        lines += render.wrap(head, render.plain(f"{by}{each['outcome'] or 'has not ended'}"), width)
     return lines
 
 
@@ -246,16 +257,16 @@ def why_verb(frame: Frame, loop: str) -> None:
     if frame.as_json:
         frame.document(body)
         return
-    frame.lines(_why_lines(frame, seen.scene, body))
+    frame.lines(_why_lines(frame, seen.scene, body, seen.now))
 
 
-def _why_lines(frame: Frame, scene: Scene, body: views.Row) -> list[str]:
+def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[str]:
     """Set the reasons, the score and the story below each other."""
     score, loop = body["score"], scene.loops[body["id"]]
     state = "no gate is closed: it is next in its turn" if body["runnable"] else f"{loop.status}"
     lines = [f"{loop.id} ({loop.type}): {state}"]
-    if scene.taken_over(loop) is not None:
-        lines.append(f"  {'agent':9} {_agent(scene, loop)}")
+    if scene.taken_over(loop) is not None or views.stand_in(scene, loop, now):
+        lines += render.wrap(f"  {'agent':9} ", render.plain(_agent(scene, loop, now)), frame.width)
     for gate in body["gates"]:
         until = f" (until {gate['until']})" if gate["until"] else ""
         lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)
@@ -277,9 +288,10 @@ def next_verb(frame: Frame) -> None:
     if not body["grants"]:
         frame.note("nothing would start now" + (": `loopr why ID` says why" if body["held"] else ""))
     rows = [
-        (str(n), each["id"], each["project"], str(each["score"]["total"])) for n, each in enumerate(body["grants"], 1)
+        (str(n), each["id"], each["project"], str(each["score"]["total"]), render.plain(each["stands_in"] or ""))
+        for n, each in enumerate(body["grants"], 1)
     ]
-    frame.lines(render.table(rows, frame.width, ("#", "loop", "project", "score")) if rows else [])
+    frame.lines(render.table(rows, frame.width, ("#", "loop", "project", "score", "")) if rows else [])
     held: dict[str, list[str]] = {}
     for each in body["held"]:
         held.setdefault(each["gate"], []).append(each["id"])

@@ -16,11 +16,11 @@ from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.driving import detach as detach_engine
 from loopr.ui.driving import drive, refuse_nested
-from loopr.ui.enqueueing import Admitted, admit, left_behind, rehearse
+from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
 from loopr.ui.progress import on_stderr
-from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, read_plans
+from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
 
 MOST_PROBLEMS = 10
 
@@ -61,7 +61,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
     progress = on_stderr(frame.color, ids)
     try:
         with workspace.serve() as driver:
-            done = [enqueue(driver.engine, workspace, plan, ask) for plan in found]
+            done = [bring_in(driver.engine, workspace, plan, ask) for plan in found]
             _tell(frame, done, driver.forest)
             driven = drive(driver, ids, progress)
             if frame.as_json:
@@ -72,7 +72,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
             raise
         frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
-        done = [enqueue(engine, workspace, plan, ask) for plan in found]
+        done = [bring_in(engine, workspace, plan, ask) for plan in found]
         _tell(frame, done, engine.forest)
     forest, now, _ = follow(workspace, ids, progress, lambda forest, now: is_settled(forest, now, ids), None)
     if workspace.engine() is None and not is_settled(forest, now, ids):
@@ -105,7 +105,7 @@ def _tell(frame: Frame, done: list[Enqueued], forest: Forest) -> None:
         if (
             each.known
             and forest.tree.done(each.plan)
-            and not (each.declared or each.changed or each.gone or each.problems)
+            and not (each.declared or each.changed or each.gone or each.put_back or each.problems or each.base)
         ):
             frame.note(f"{each.plan}: nothing to do: it is done, and nothing has changed")
             continue
@@ -125,13 +125,14 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None
         (done.settled, f"{would}complete by declaration"),
         (done.changed, f"{would}to do again"),
         (done.gone, f"{would}no longer declared"),
+        (done.put_back, f"{would}put back from what is kept"),
     ]
     said = ", ".join(f"{len(loops)} {word}" for loops, word in words if loops)
     frame.note(f"{done.plan}: {said or 'nothing has changed'}")
     if without := _without_outline(forest, done.plan):
         frame.note(f"  {without}")
-    if behind := "" if dry_run else left_behind(frame.workspace, forest, done.plan):
-        frame.note(f"  {behind}")
+    for remark in filter(None, (done.base, done.uncommitted)):
+        frame.note(f"  {remark}")
     if done.gone:
         frame.note(f"  {_lost(_tops(done.gone), _tops(done.declared))}")
     for problem in done.problems[:MOST_PROBLEMS]:

@@ -19,9 +19,9 @@ from loopr.world.agents.gemini import GeminiReader
 from loopr.world.agents.opencode import OpencodeReader
 from loopr.world.agents.plain import AiderReader, PlainReader
 from loopr.world.agents.reader import Reader
-from loopr.world.agents.words import Ending, Report, Rules, Used
+from loopr.world.agents.words import Ending, Report, Rules, Share, Used
 
-__all__ = ["CodexReader", "Ending", "Reader", "Report", "Rules", "Used", "reader_for"]
+__all__ = ["CodexReader", "Ending", "Reader", "Report", "Rules", "Share", "Used", "reader_for"]
 
 READERS: Mapping[str, type[Reader]] = {
     "plain": PlainReader,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from loopr.world.agents.lines import Event, inside, micro, share, text, total, whole
 from loopr.world.agents.reader import EventReader, deed
-from loopr.world.agents.waits import until
-from loopr.world.agents.words import DONE, Ending, Rules, Used, Verdict, kind_of_status
+from loopr.world.agents.waits import epoch_ms, until
+from loopr.world.agents.words import DONE, Ending, Rules, Share, Used, Verdict, kind_of_status
 
 _ERRORS: Mapping[str, str] = {
     "rate_limit": "limited",
@@ -75,8 +75,10 @@ class ClaudeReader(EventReader):
             self._rejected = told
         windows = told.get("unifiedWindows")
         parts = [told, *(windows.values() if isinstance(windows, dict) else [])]
-        known = [part for each in parts if (part := share(inside(each, "utilization"))) is not None]
-        self.share = max(known, default=self.share)
+        known = [(part, each) for each in parts if (part := share(inside(each, "utilization"))) is not None]
+        if known:
+            part, fullest = max(known, key=lambda each: each[0])
+            self.share = Share(part, epoch_ms(whole(inside(fullest, "resetsAt"))))
 
     def _take_message(self, event: Event) -> Iterator[str]:
         """Take what the model said and did, and what that used: its output is only known when all is over."""

@@ -12,8 +12,8 @@ from typing import Any
 from loopr.core.model import Failure
 from loopr.world.agents.lines import Event, events_in, inside, text, whole
 from loopr.world.agents.reader import EventReader
-from loopr.world.agents.waits import until
-from loopr.world.agents.words import DONE, FAILURES, Ending, Rules, Used, Verdict, kind_of_status
+from loopr.world.agents.waits import epoch_ms, until
+from loopr.world.agents.words import DONE, FAILURES, Ending, Rules, Share, Used, Verdict, kind_of_status
 
 _CAUSES: Mapping[str, str] = {
     "rate_limit_exceeded": "limited",
@@ -127,10 +127,14 @@ def _resets_at(limits: Any) -> int | None:
     return max(ends, default=None)
 
 
-def _share(limits: Any) -> float | None:
-    """Say how much of the fuller window is used up."""
-    used = [whole(inside(limits, name, "used_percent")) for name in ("primary", "secondary")]
-    return max((min(1.0, each / 100) for each in used if each is not None), default=None)
+def _share(limits: Any) -> Share | None:
+    """Say how much of the fuller window is used up, and when that one ends."""
+    windows = [inside(limits, name) for name in ("primary", "secondary")]
+    known = [(used, each) for each in windows if (used := whole(inside(each, "used_percent"))) is not None]
+    if not known:
+        return None
+    used, fuller = max(known, key=lambda each: each[0])
+    return Share(min(1.0, used / 100), epoch_ms(whole(inside(fuller, "resets_at"))))
 
 
 def _kind_of(cause: Any) -> str:

@@ -20,6 +20,7 @@ from loopr.world.agents.words import (
     Ending,
     Report,
     Rules,
+    Share,
     Used,
     Verdict,
     short,
@@ -39,7 +40,7 @@ class Reader(ABC):
         self.used: Used = NOTHING_USED
         self.denials: list[str] = []
         self.heard = False
-        self.share: float | None = None
+        self.share: Share | None = None
         self._lines = Lines()
 
     def feed(self, piece: bytes) -> list[str]:

@@ -44,10 +44,13 @@ def wait_in(message: str, now: datetime) -> Wait:
 
 def until(epoch: int | None, now: datetime) -> int | None:
     """Return an instant given in seconds or milliseconds since 1970, None where it cannot be meant."""
-    if epoch is None:
-        return None
-    ms = epoch if epoch > 10**11 else epoch * 1000
-    return ms if ms <= int((now + MOST).timestamp() * 1000) else None
+    ms = epoch_ms(epoch)
+    return ms if ms is not None and ms <= int((now + MOST).timestamp() * 1000) else None
+
+
+def epoch_ms(epoch: int | None) -> int | None:
+    """Return seconds or milliseconds since 1970 as milliseconds."""
+    return epoch if epoch is None or epoch > 10**11 else epoch * 1000
 
 
 def _span(words: str | None, secs: str | None) -> int | None:

@@ -55,6 +55,13 @@ class Used(NamedTuple):
 NOTHING_USED = Used()
 
 
+class Share(NamedTuple):
+    """How much of its provider's window an account has used, of 1, and when that window ends, where that is told."""
+
+    part: float
+    ends_ms: int | None = None
+
+
 class Ending(NamedTuple):
     """How the client's process ended, what it wrote to standard error in the end, and when that was, in local time.
 
@@ -96,7 +103,7 @@ class Report(NamedTuple):
     last: str = ""
     resets_at_ms: int | None = None
     retry_after_ms: int | None = None
-    share: float | None = None
+    share: Share | None = None
 
 
 class Rules:

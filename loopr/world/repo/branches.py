@@ -12,7 +12,7 @@ from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import holders, read_line
 from loopr.world.repo.ground import HEADS, PLANS, WORK, Ground
 from loopr.world.repo.own_refs import put_refs
-from loopr.world.repo.refs import Move, commit_of, is_ancestor, move_refs, read_refs
+from loopr.world.repo.refs import Move, RefRaced, commit_of, is_ancestor, move_refs, read_refs
 from loopr.world.repo.words import PlanTip, Start, Waits
 
 
@@ -114,6 +114,15 @@ def _lost(ground: Ground, plan: str, tip: str, recorded: str) -> Problem:
         f'the branch "{short}" stands at {tip} and has lost commits that were landed, up to {recorded}',
         hint=f"git branch -f {short} {recorded}, or merge {recorded} into it",
     )
+
+
+def move_plan(ground: Ground, plan: str, old: str, new: str) -> bool:
+    """Let the branch of a plan that has nothing of its own stand elsewhere; say whether nobody was faster."""
+    try:
+        move_refs(ground.door, [Move(ground.branch(plan), new, old), Move(PLANS + plan, new)], "loopr: begin elsewhere")
+    except RefRaced:
+        return False
+    return True
 
 
 def plan_in_use(ground: Ground, plan: str) -> Waits | None:

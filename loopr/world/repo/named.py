@@ -19,6 +19,18 @@ def files_among(ground: Ground, commit: str, words: Iterable[str]) -> list[str]:
     return [path for meta, _, path in rows if meta.split()[1:2] == ["blob"]]
 
 
+def only_here(ground: Ground, commit: str, words: Sequence[str]) -> list[str]:
+    """Return which words are files of the user's checkout that a commit has not, or not as they are there."""
+    top = ground.top
+    here = [each for each in words if top is not None and (top / each).is_file()]
+    if not here:
+        return []
+    known = set(files_among(ground, commit, here))
+    said = ground.users_door.ask("diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", commit, "--", *here)
+    changed = set(said.parts) if said.code == 0 else set()
+    return [each for each in here if each not in known or each in changed]
+
+
 def contents_of(ground: Ground, tree: str, paths: Sequence[str]) -> str:
     """Name what stands at some paths of a tree, whatever else is in it; of very many paths, the tree itself."""
     if len(paths) > MOST_PATHS:

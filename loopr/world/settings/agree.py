@@ -83,6 +83,17 @@ def _escalation(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
                 yield Fault(path, where_of(story, path), "names no agent", f"add agent: NAME to {path}")
 
 
+def _fallback(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
+    """Whoever stands in does so for somebody else."""
+    for name, each in values["types"].items():
+        path = f"types.{name}.fallback"
+        if each["fallback"] and each["run"] is None and each["agent"] is None:
+            message = "stands in for nobody: without run and agent a person does the work"
+            yield Fault(path, where_of(story, path), message, f"add agent: NAME to types.{name}")
+        elif each["agent"] in (each["fallback"] or ()):
+            yield Fault(path, where_of(story, path), f"names {each['agent']}, whose work it is", "name another agent")
+
+
 def _resources(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
     """What a worker must offer is asked of workers; this machine is not asked."""
     if values["executor"]["kind"] != "local":
@@ -113,10 +124,21 @@ def _without_cost(values: Mapping[str, Any], name: str) -> Iterable[tuple[str, s
     each = values["types"][name]
     if each["run"] is not None:
         yield from ((f"types.{name}.run", lane) for lane in each["lane"] or (DEFAULT_LANE,))
-    for agent, lanes in ((each["agent"], each["lane"]), (each["review"]["agent"], each["judge_lane"])):
+    others = ((agent, None) for agent in each["fallback"] or ())
+    for agent, lanes in ((each["agent"], each["lane"]), (each["review"]["agent"], each["judge_lane"]), *others):
         preset = values["agents"].get(agent)
         if preset is not None and preset["reader"] not in REPORT_COST:
             yield from ((f"agent {agent}", lane) for lane in lanes or preset.get("lane") or (agent,))
+
+
+def _gitless(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
+    """A project without a repository has no say in what happens in one."""
+    for name, each in values["projects"].items():
+        for top, key in (("git", "base"), ("worktrees", "setup"), ("land", "check")):
+            if each["repo"] is None and each[top][key] is not None:
+                path = f"projects.{name}.{top}.{key}"
+                hint = f"take it out, or give the project a repository: projects.{name}.repo"
+                yield Fault(path, where_of(story, path), "has no meaning where the project works without git", hint)
 
 
 def _at(values: Mapping[str, Any], path: str) -> Any:
@@ -132,8 +154,10 @@ _RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (ladder.strangers, frozenset({"types", "scheduler", "concurrency", "retry"})),
     (_folders, frozenset({"artifacts", "worktrees"})),
     (_queue, frozenset({"queue"})),
+    (_gitless, frozenset({"projects"})),
     (_one_worker, frozenset({"types"})),
     (_escalation, frozenset({"types"})),
+    (_fallback, frozenset({"types"})),
     (_resources, frozenset({"types", "executor"})),
     (_money, frozenset({"types", "lanes", "budget", "projects", "agents"})),
 )

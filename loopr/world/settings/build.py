@@ -147,6 +147,7 @@ def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> Typ
         agent=each["agent"] or "",
         judge_lanes=_judge_lanes(each, agents),
         escalate={failure: Step(step["after"], step["agent"]) for failure, step in each["escalate"].items()},
+        fallback=tuple(each["fallback"] or ()),
     )
 
 
@@ -260,7 +261,9 @@ def _artifacts(values: Values) -> Artifacts:
 
 def _project_settings(name: str, values: Values) -> ProjectSettings:
     """Build what the world needs of a project."""
-    return ProjectSettings(name, normpath(values["repo"]) if values["repo"] is not None else "")
+    repo = normpath(values["repo"]) if values["repo"] is not None else ""
+    own = values["git"]["base"], values["worktrees"]["setup"], values["land"]["check"]
+    return ProjectSettings(name, repo, *own)
 
 
 def _worktrees(values: Values) -> Worktrees:

@@ -6,7 +6,7 @@ Knows what each part is called, and which layer said what. Must never know a rul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from loopr.core.policy import Budget, Policy
@@ -106,10 +106,13 @@ class LaneSettings(NamedTuple):
 
 
 class ProjectSettings(NamedTuple):
-    """One payer and its repository, which is written in one way; nothing where it has none."""
+    """One payer, its repository as it is written in one way (nothing where it has none), and what it sets itself."""
 
     name: str
     repo: str
+    base: str | None = None
+    setup: Command | None = None
+    check: Command | None = None
 
 
 class Logs(NamedTuple):
@@ -155,6 +158,18 @@ class Settings:
     def preset(self, name: str) -> Preset:
         """Return an agent preset, or raise with the names of those that there are, or with what is wrong with it."""
         return self.agents.get(name) or self.shelf.preset(name)
+
+    def of_project(self, name: str) -> Settings:
+        """Return the settings as they are for the plans of a project: what it says itself wins."""
+        own = self.projects.get(name)
+        if own is None or own[2:] == (None, None, None):
+            return self
+        return replace(
+            self,
+            git=self.git._replace(base=own.base or self.git.base),
+            worktrees=self.worktrees._replace(setup=own.setup or self.worktrees.setup),
+            land=self.land._replace(check=own.check or self.land.check),
+        )
 
     def value(self, key: str) -> Any:
         """Return the merged value of a dotted key, or raise with the nearest known one."""

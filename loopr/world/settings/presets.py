@@ -178,6 +178,7 @@ def mentions(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"types.{kind}.agent", each["agent"]
         if each["review"]["agent"] is not None:
             yield f"types.{kind}.review.agent", each["review"]["agent"]
+        yield from ((f"types.{kind}.fallback", name) for name in each["fallback"] or ())
         for failure, step in each["escalate"].items():
             if step["agent"] is not None:
                 yield f"types.{kind}.escalate.{failure}.agent", step["agent"]

@@ -97,6 +97,9 @@ _TYPE = block(
             agent=text(None, "The agent preset that takes over.", _AGENT_NAME, "the name of an agent preset"),
         ),
     ),
+    fallback=Key("names", "The agent that stands in while all lanes rest or are parked, or a list of which the first "
+                 "that can goes on.", None, null=True, pattern=_AGENT_NAME,
+                 says="the name of an agent preset, or a list of them"),
     timeouts=_timeouts(inherited=True),
     budget=_budget("one loop of this type"),
     protect=texts("Paths that are put back before the work is judged, beside those of the check.", "a list of paths"),
@@ -121,6 +124,18 @@ _PROJECT = block(
     repo=text(
         ".", "The top of its repository, a path from the workspace; . is the one around it, and null none."
     )._replace(null=True),
+    git=block(
+        "Names in git, for its plans.",
+        base=text(None, "The branch that its plans start from and land on; null is what git.base says."),
+    ),
+    worktrees=block(
+        "The git worktrees of its loops.",
+        setup=command("Runs once in each of them; null is what worktrees.setup says."),
+    ),
+    land=block(
+        "How the work of its plans comes home.",
+        check=command("Judges the merged tree before it lands; null is what land.check says."),
+    ),
 )
 
 _SCHEDULER = block(

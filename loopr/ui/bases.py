@@ -1,0 +1,46 @@
+"""Where a plan's branch stands beside the branch that it began at: it goes along until something of its own has landed.
+
+Must never know a loop's work, nor move a branch that somebody has checked out or that a loop is at work on.
+"""
+
+from __future__ import annotations
+
+from loopr.core import wishes
+from loopr.core.forest import Forest
+from loopr.engine import Engine
+from loopr.wiring import Workspace
+
+
+def follow_base(engine: Engine, workspace: Workspace, plan: str) -> str:
+    """Let a plan of which nothing has landed begin where its base is now; else say what its branch lacks, if anything.
+
+    For whoever starts, runs or resets: what a person has mended on the base is there for the next attempt.
+    """
+    from loopr.grounds import base_of, ground_of_plan
+    from loopr.world.repo.branches import move_plan, plan_in_use, plan_tip
+    from loopr.world.repo.refs import is_ancestor
+
+    forest = engine.forest
+    bound = forest.shared.plans.get(plan)
+    ground = ground_of_plan(workspace, forest, plan) if bound is not None and bound.base_branch else None
+    if bound is None or ground is None or forest.tree.done(plan):
+        return ""
+    base, at = base_of(ground, forest, plan), plan_tip(ground, plan)
+    stands = at.tip or bound.base_commit
+    if not base or (at.tip and at.problem is not None) or is_ancestor(ground.door, base, stands):
+        return ""
+    fresh = stands == bound.base_commit or is_ancestor(ground.door, stands, base)
+    if not fresh or _at_work(forest, plan) or plan_in_use(ground, plan) is not None:
+        own = ground.short_branch(plan)
+        takes = f"`git switch {own} && git merge {bound.base_branch} && git switch -`"
+        return f"{bound.base_branch} has commits that {own} lacks; to bring them there: {takes}"
+    if at.tip and not move_plan(ground, plan, at.tip, base):
+        return ""
+    engine.mind.decide(lambda forest, now: wishes.begin_at(forest, plan, base))
+    why = f"nothing of {plan} has" if stands == bound.base_commit else f"{bound.base_branch} has all of {plan} that has"
+    return f"{why} landed, so it goes on from {bound.base_branch} as it is now, {base[:12]}"
+
+
+def _at_work(forest: Forest, plan: str) -> bool:
+    """Say whether a loop of a plan is at work."""
+    return any(forest.loops[each].plan == plan for each in forest.occupancy.loops)

@@ -1,0 +1,62 @@
+"""What commands name that lies in a checkout, but not so in the commit that loops begin at: they would not find it.
+
+Must never commit anything, nor know what a command is for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from loopr.core.entries import Command
+from loopr.engine import Engine
+from loopr.wiring import Workspace
+from loopr.world.settings import Settings
+
+MOST_NAMED, MOST_LOOPS = 5, 200
+_WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
+
+
+def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> str:
+    """Say which files that commands of a plan name are not committed as they are, and what to do; nothing if none."""
+    from loopr.grounds import ground_of_plan
+    from loopr.world.environment import paths_in
+    from loopr.world.repo.branches import plan_tip
+    from loopr.world.repo.named import only_here
+
+    forest = engine.forest
+    bound = forest.shared.plans.get(plan)
+    ground = ground_of_plan(workspace, forest, plan) if bound is not None and bound.base_commit else None
+    if bound is None or ground is None or forest.tree.done(plan):
+        return ""
+    commands = [*_commands(workspace.settings.of_project(forest.loops[plan].project)), *_own_commands(engine, plan)]
+    words = dict.fromkeys(path for command in commands for path in paths_in(_read_by(command)))
+    found = only_here(ground, plan_tip(ground, plan).tip or bound.base_commit, list(words))
+    if not found:
+        return ""
+    named = ", ".join(found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
+    return f"not committed as here: {named}; loops work on what is committed, so commit first"
+
+
+def _read_by(command: Command | None) -> Command | None:
+    """Leave out of a command for the shell what it writes to."""
+    return _WRITTEN.sub(" ", command) if isinstance(command, str) else command
+
+
+def _commands(settings: Settings) -> Iterator[Command | None]:
+    """Give every command that is run in a worktree."""
+    for each in settings.types.values():
+        if each.worktree:
+            yield from (each.run, each.check, each.review)
+    yield settings.worktrees.setup
+    yield from (settings.hooks.get(name) for name in ("post_create", "pre_run", "post_run"))
+
+
+def _own_commands(engine: Engine, plan: str) -> Iterator[Command | None]:
+    """Give the commands that loops of a plan have of their own; of very many, the first."""
+    own = (loop.id for loop in engine.forest.tree.walk(plan) if loop.command)
+    for each in islice(own, MOST_LOOPS):
+        entry = engine.mind.find_entry(each)
+        if entry is not None:
+            yield from (entry.run, entry.check)
