@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from loopr.core.gates import SHARED_GATES, own_gates_open
+from loopr.core.gates import SHARED_GATES, closed_for_group, first_closed, first_own_closed, own_gates_open
 from loopr.core.limits import budget_spent, budgets_of, crew_of, lane_full
-from loopr.core.model import Loop, Status
+from loopr.core.model import Gate, Loop, Status
 from loopr.core.scene import Scene
 
 _CEILINGS = frozenset({"lane", "project", "type", "capacity"})
@@ -39,6 +39,28 @@ def group_key(scene: Scene, loop: Loop) -> GroupKey:
         line,
         loop.command or own.has_command,
     )
+
+
+class Waits:
+    """What holds back each of many loops at one moment: what a group shares is asked once."""
+
+    def __init__(self, scene: Scene, now: int) -> None:
+        """Begin with nothing asked."""
+        self._scene, self._now = scene, now
+        self._of_groups: dict[GroupKey, Gate | None] = {}
+
+    def first_closed(self, loop: Loop) -> Gate | None:
+        """Return the first closed gate of a loop."""
+        scene, now = self._scene, self._now
+        if loop.status is not Status.PENDING or scene.settles(loop):
+            return first_closed(scene, loop, now)
+        own = first_own_closed(scene, loop, now)
+        if own is not None:
+            return own
+        key = group_key(scene, loop)
+        if key not in self._of_groups:
+            self._of_groups[key] = closed_for_group(scene, loop, now)
+        return self._of_groups[key]
 
 
 def queue_depth(scene: Scene, now: int) -> dict[str, int]:

@@ -124,14 +124,13 @@ def ramp_after(scene: Scene, name: str) -> int | None:
 
 def budgets_of(scene: Scene, loop: Loop) -> Iterator[tuple[Scope, str, Budget]]:
     """List the budgets that must have room before a loop may start: its plan's, its project's, the workspace's."""
-    plan, project, workspace = scopes_of(loop)
-    top = scene.loops.get(loop.plan)
-    found = (
-        (plan, f"plan {loop.plan}", top.budget if top is not None else NO_BUDGET),
-        (project, f"project {loop.project}", scene.policy.project(loop.project).budget),
-        (workspace, "the workspace", scene.policy.budget),
-    )
-    return (each for each in found if not each[2].unlimited)
+    top, policy = scene.loops.get(loop.plan), scene.policy
+    own = top.budget if top is not None else NO_BUDGET
+    budgets = (own, policy.project(loop.project).budget, policy.budget)
+    if all(each.unlimited for each in budgets):  # asked of every loop that is ready
+        return
+    names = (f"plan {loop.plan}", f"project {loop.project}", "the workspace")
+    yield from (each for each in zip(scopes_of(loop), names, budgets, strict=True) if not each[2].unlimited)
 
 
 def budget_closed(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] | None:

@@ -140,9 +140,12 @@ class Scene:
 
         Nobody stands in for a judge, nor for an entry's command.
         """
-        own, agent = self.policy.type_of(loop.type), self.agent_of(loop)
+        own = self.policy.type_of(loop.type)
         if loop.judge_only and own.judge_lanes:
             return (Crew("", own.judge_lanes),)
+        if not (own.agent or own.escalate or loop.agent or own.fallback):  # as where nothing but commands works
+            return (Crew("", own.lanes),)
+        agent = self.agent_of(loop)
         first = Crew(agent, self._lanes_of_agent(agent, own))
         if not own.fallback or loop.judge_only or (loop.command and not loop.agent):
             return (first,)

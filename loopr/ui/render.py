@@ -173,8 +173,7 @@ def left_by(scene: Scene, loop: Loop) -> str:
 
 def _stand_in(scene: Scene, loop: Loop, now: int) -> str:
     """Say who stands in for a loop's agent; why, `why` says."""
-    name = agent_of(scene, loop, now)
-    return f"{name} stands in" if stand_in(scene, loop, now) else ""
+    return f"{agent_of(scene, loop, now)} stands in" if stand_in(scene, loop, now) else ""
 
 
 def gate_words(gate: Gate, now: int) -> str:

@@ -92,6 +92,8 @@ def agent_of(scene: Scene, loop: Loop, now: int) -> str:
 
 def stand_in(scene: Scene, loop: Loop, now: int) -> str:
     """Say who stands in for a loop's agent, and why as far as that is so now; nothing where nobody does."""
+    if loop.lease is None and not scene.policy.type_of(loop.type).fallback:
+        return ""
     name, own = agent_of(scene, loop, now), scene.agent_of(loop)
     if loop.status not in (Status.PENDING, *OCCUPYING) or name in ("", own):
         return ""

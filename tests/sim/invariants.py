@@ -22,7 +22,7 @@ from loopr.core.gates import (
     own_gates_open,
     ready_since,
 )
-from loopr.core.grouping import group_key
+from loopr.core.grouping import Waits, group_key
 from loopr.core.limits import slow_width
 from loopr.core.model import OCCUPYING, Failure, Gate, Loop, Status
 from loopr.core.owed import WriteDeclared, owed
@@ -222,6 +222,10 @@ def after_a_step(world: World) -> None:
     gates = {each.id: gates_of(forest, each, now) for each in forest.loops.values()}
     for name in {each.gate for closed in gates.values() for each in closed}:
         world.met(f"gate: {name}")
+    waits = Waits(forest, now)
+    for loop_id, closed in gates.items():
+        told = waits.first_closed(forest.loops[loop_id])
+        require(told == next(iter(closed), None), f"{loop_id} waits for {told} with its group, alone for {closed}")
     _ready_as_formed(forest, gates, now)
     _next_by_the_formula(forest, gates, now)
 

@@ -9,8 +9,7 @@ from itertools import chain, repeat
 
 import click
 
-from loopr.core.gates import first_closed
-from loopr.core.grouping import queue_depth
+from loopr.core.grouping import Waits, queue_depth
 from loopr.core.model import Loop, Status
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
@@ -95,9 +94,9 @@ def ls_verb(
     if frame.as_json:
         frame.document(documents.listed(frame.workspace, seen, chosen))
         return
-    rows = []
+    rows, waits = [], Waits(scene, now)
     for each in chosen:
-        gate = first_closed(scene, each, now) if each.status is Status.PENDING else None
+        gate = waits.first_closed(each) if each.status is Status.PENDING else None
         rows.append((each.id, each.type, render.state_word(each, gate), render.detail(scene, each, gate, now)))
     frame.lines(render.table(rows, frame.width))
     if not rows:
