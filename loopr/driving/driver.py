@@ -127,7 +127,8 @@ class Driver:
             return over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
         if self._jobs:
             return False
-        return until(self.forest, now) and not self._beside.keeps(self.forest, mind.seq, now)
+        over = until(self.forest, now) and not self._beside.keeps(self.forest, mind.seq, now)
+        return over and not self._looking.is_expecting()
 
     def _left_nothing(self) -> bool:
         """Say whether no attempt of ours lives: a pull worker goes on without us, and a landing may wait for people."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from loopr.core import observations as o
 from loopr.core.observations import Observation
-from loopr.driving.acts import Act, Do, Run, StopAsked
+from loopr.driving.acts import Act, Do, Run, StopAsked, Until
 from loopr.driving.attempting import message_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.sites import last_site, set_deserted_aside
@@ -22,6 +22,8 @@ from loopr.world.repo.plain import remove_plain
 from loopr.world.repo.refs import pack_refs, read_refs
 from loopr.world.repo.returning import release
 from loopr.world.repo.slots import load, slot_of
+
+GATHER_MS = 50
 
 
 def stop(kit: Kit, task: Task, name: str, live: list[str]) -> Act:
@@ -50,8 +52,13 @@ def pack(ground: Ground) -> Act:
 
 
 def give_back(kit: Kit, ground: Ground | None, due: set[str]) -> Act:
-    """Give folders of generations back that nobody works in any more, those too that become due meanwhile."""
+    """Give folders of generations back that nobody works in any more, those too that become due meanwhile.
+
+    Plain ones are gathered for a moment: many take little longer than one.
+    """
     while due:
+        if ground is None:
+            yield Until(kit.clock() + GATHER_MS)
         names = sorted(due)
         due.clear()
         yield Do(partial(_give_back, kit, ground, names))

@@ -7,6 +7,7 @@ what a change means.
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,6 +58,12 @@ class Looking:
         """Return when to look again by itself."""
         due = self._settling.next_look_ms(), self._switching.next_look(self._clock())
         return min([self._full_look_at, *(each for each in due if each is not None)])
+
+    def is_expecting(self) -> bool:
+        """Say whether something has come of which it is not known yet what it is: it may set a loop free."""
+        heard = select.poll()
+        heard.register(self, select.POLLIN)
+        return self._settling.next_look_ms() is not None or bool(heard.poll(0))
 
     def gather(self, forest: Forest, hands: FileHands) -> Iterator[o.Observation]:
         """Look where hints lead, where a file had not settled, and now and then everywhere."""
@@ -126,6 +133,7 @@ class Looking:
     ) -> Iterator[o.Observation]:
         """Report a loop's artifact if it has changed since the last look, and has settled."""
         if loop.status in _NOT_NOW or loop.id in self.busy:
+            self._settling.forget(path)  # else it would be due at every moment
             return
         shape = _shape(path)
         if shape is None:

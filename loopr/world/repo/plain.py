@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL
 
 from loopr.errors import WorldError
 from loopr.world.repo.words import Leftover
@@ -73,5 +75,12 @@ def remove_plain(worktrees: Path, names: Iterable[str]) -> set[str]:
 
 
 def clear_going(worktrees: Path) -> None:
-    """Remove what is out of sight already, and what a crash has left there."""
-    shutil.rmtree(worktrees / _GOING, ignore_errors=True)
+    """Remove what is out of sight already, and what a crash has left there.
+
+    A process of its own does it as far as it can: a thread of ours would hold up all others at every file.
+    """
+    going = worktrees / _GOING
+    if going.exists():
+        with suppress(OSError):
+            subprocess.run(["rm", "-rf", "--", going], check=False, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+        shutil.rmtree(going, ignore_errors=True)
