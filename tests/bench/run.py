@@ -11,7 +11,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,15 @@ SIZES = (1_000, 10_000, 100_000)
 QUICK_SIZES = (1_000, 10_000)
 
 LARGE = ("loopr", "make with flock")
+WANTED = ("--help", "tree", "status", "ls", "why")
 
 Figures = dict[str, float]
+
+
+def verdict(misses: Iterable[str]) -> str:
+    """Say whether what was wanted was reached, and if not, what was not."""
+    found = ", ".join(misses)
+    return f"**Not reached**: {found}." if found else "Reached."
 
 
 def measure(program: str, *arguments: str) -> Any:
@@ -50,6 +57,8 @@ def deciding(sizes: dict[int, Figures]) -> Iterator[str]:
     yield "Wanted at 100,000 loops: a decision in at most 20 µs, at most 2,048 bytes a loop, a start in at most"
     yield "1,500 ms, and a cost of an event that does not grow with the forest: from the smallest to the largest"
     yield f"forest it grew by a factor of {growth:.2f}."
+    wanted = {"us_a_pick": 20.0, "bytes_a_loop": 2_048.0, "ms_start": 1_500.0}
+    yield verdict(f"{key} {large[key]:,.0f}" for key, most in wanted.items() if large[key] > most)
 
 
 def showing(verbs: Figures) -> Iterator[str]:
@@ -62,6 +71,11 @@ def showing(verbs: Figures) -> Iterator[str]:
         yield f"| `{name}` | {ms:.0f} | {ms - verbs['interpreter']:.0f} |"
     yield ""
     yield "Wanted: `tree`, `status`, `ls` and `why` at most 150 ms over the interpreter's start, `--help` at most 80."
+    over = {name: ms - verbs["interpreter"] for name, ms in verbs.items()}
+    limits = {
+        name: 80 if name == "--help" else 150 for name in over if name.split()[0] in WANTED and "--json" not in name
+    }
+    yield verdict(f"`{name}` {over[name]:.0f} ms" for name, most in limits.items() if over[name] > most)
 
 
 def remembering(journal: Figures) -> Iterator[str]:
@@ -94,6 +108,13 @@ def peers(found: dict[str, Any]) -> Iterator[str]:
         yield ""
     yield "Wanted: at most 1.5 times make, faster than doit, at least 8 times as fast as Luigi and 15 times as fast as"
     yield "Snakemake."
+    walls = {name: [row[f"wall_secs_j{n}"] for n in widths] for name, row in found["peers"].items()}
+    ratios = {
+        name: [our / their for our, their in zip(walls["loopr"], each, strict=True)] for name, each in walls.items()
+    }
+    most = {"make": 1.5, "doit": 1.0, "luigi": 1 / 8, "snakemake": 1 / 15}
+    slow = {name: max(ratios[name]) for name, limit in most.items() if name in ratios and max(ratios[name]) > limit}
+    yield verdict(f"{ratio:.2f} times the time of {name}" for name, ratio in slow.items())
 
 
 def trees(found: dict[str, Any], large: dict[str, Any] | None) -> Iterator[str]:
@@ -106,15 +127,23 @@ def trees(found: dict[str, Any], large: dict[str, Any] | None) -> Iterator[str]:
     yield from _ways(found)
     yield ""
     yield "Wanted: at least 5 times as many a second as the makefile, and none lost."
+    yield _ahead(found, 5)
     if large is not None:
         yield ""
         mb = large["files"] * large["lines"] * 6 // 1_000_000
-        yield f"The same with {large['loops']:,} loops, {large['width']} at once, on {large['files']:,} files of"
-        yield f"together some {mb:,} MB:"
+        at_once = f"{large['loops']:,} loops, {large['width']} at once"
+        yield f"The same with {at_once}, on {large['files']:,} files of together some {mb:,} MB:"
         yield ""
         yield from _ways(large)
         yield ""
         yield "Wanted: at least 20 times as many a second."
+        yield _ahead(large, 20)
+
+
+def _ahead(found: dict[str, Any], wanted: float) -> str:
+    """Say whether loopr is as far ahead of the makefile that loses nothing as it should be."""
+    ours, theirs = (found["ways"][name]["loops_a_second"] for name in LARGE)
+    return verdict([f"{ours / theirs:.1f} times as many"] if ours < wanted * theirs else [])
 
 
 def _ways(found: dict[str, Any]) -> Iterator[str]:
@@ -139,6 +168,10 @@ def launching(found: Figures) -> Iterator[str]:
     yield ""
     yield "Wanted, one after the other: p50 at most 15 ms, p99 at most 60 ms. Wanted in both: none lost. All at once,"
     yield "most of the time is spent in the queue."
+    late = {"p50": found["idle p50"] > 15, "p99": found["idle p99"] > 60}
+    lost = found["idle lost"] + found["storm lost"]
+    misses = [f"{key} {found[f'idle {key}']:.0f} ms" for key, missed in late.items() if missed]
+    yield verdict([*misses, *([f"{lost:.0f} lost"] if lost else [])])
 
 
 def main(quick: bool) -> None:
