@@ -390,3 +390,5 @@ def test_a_drawing_for_other_programs(desk: Desk) -> None:
     below = desk.lines("tree", "tokens", "--dot")
     assert '  "oauth/tokens" -> "oauth/tokens/store";' in below
     assert not [line for line in below if "endpoints" in line]
+    assert desk("tree", "--dot", "--json").code == 2
+    assert desk("tree", "--dot", "nobody").code == 3

@@ -39,6 +39,8 @@ def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     seen = frame.workspace.look(frame.at)
     scene, now = seen.scene, seen.now
     if frame.as_json:
+        if dot:
+            raise UserError("--dot has a format of its own, which is no JSON", hint="leave one of the two out")
         frame.document(documents.tree(frame.workspace, seen, loop))
         return
     top = find_id(scene.loops, loop) if loop else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loopr.errors import Problem, SettingsError, WorldError
-from loopr.world.repo.calls import Door, GitFailed
+from loopr.world.repo.calls import GitFailed
 from loopr.world.repo.checkouts import holders, read_line
 from loopr.world.repo.ground import HEADS, PLANS, WORK, Ground
 from loopr.world.repo.own_refs import put_refs
@@ -137,8 +137,3 @@ def plan_in_use(ground: Ground, plan: str) -> Waits | None:
 def head_of(git_dir: Path) -> str:
     """Return what the HEAD of a worktree says: the full name of a branch, or a commit."""
     return read_line(git_dir / "HEAD").removeprefix("ref:").strip()
-
-
-def recorded_tips(door: Door) -> dict[str, str]:
-    """Return the newest recorded tip of every plan."""
-    return {ref.removeprefix(PLANS): commit for ref, commit in read_refs(door, PLANS).items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loopr.errors import SettingsError
-from loopr.world.repo import branches, landing, returning
+from loopr.world.repo import landing, returning
 from loopr.world.repo.words import Candidate, Landed, Overtaken, Refusal, Waits
 from tests.world.repo.grounds import (
     PLAN,
@@ -239,7 +239,7 @@ def test_beginning_a_plan_twice_keeps_its_tip(tmp_path: Path) -> None:
     try_to_land(ground, "oauth.one.g1")
     git(root, "commit", "-q", "--allow-empty", "-m", "elsewhere")
     assert begin(ground) == git(root, "rev-parse", "loopr/oauth")
-    assert branches.recorded_tips(ground.door) == {PLAN: git(root, "rev-parse", "loopr/oauth")}
+    assert git(root, "rev-parse", f"refs/loopr/plans/{PLAN}") == git(root, "rev-parse", "loopr/oauth")
 
 
 def test_a_loop_that_has_landed_is_known_by_its_name(tmp_path: Path) -> None:
