@@ -5,7 +5,7 @@ plan; `worktrees.py` gives a loop its checkout (`slots.py` remembers which, `pri
 of `rules.py`, `include.py` copies what git ignores), or `plain.py` a folder without git; `commits.py` commits what an
 attempt left, past `scanning.py`; `landing.py` builds, lays and lands the tree (`protection.py` with `named.py`,
 `merging.py`, `laying.py`); `conflicts.py` lays what does not fit (`records.py`); `returning.py` gives the checkout
-back; `home.py` brings a plan to the base branch (`touching.py`); `showing.py` shows a diff; `watch.py` sees what nobody
+back; `home.py` brings a plan to the base branch (`touching.py`); `watch.py` sees what nobody
 should have changed; `leftovers.py` says what may go. Whatever needs git goes through the one door of `calls.py`, under
 `locks.py`; what is where is known by `refs.py`, `objects.py` and `checkouts.py`. A git process costs more than all
 else, so commits (`making.py`) and refs of our own (`own_refs.py`, `ref_locks.py`) are written as git writes them,

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from loopr.errors import NotFound, WorldError
-from loopr.world.repo import landing, returning, showing
+from loopr.errors import WorldError
 from loopr.world.repo.calls import GitFailed
 from loopr.world.repo.locks import held
 from loopr.world.repo.objects import descends, loose
 from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs
-from loopr.world.repo.words import Candidate, Landed
-from tests.world.repo.grounds import PLAN, begin, git, ground_of, plant, say, try_to_land, work, write
+from tests.world.repo.grounds import begin, git, ground_of, plant, write
 
 HOLDER = """
 import sys
@@ -122,42 +120,3 @@ def test_a_large_loose_object_is_read_as_far_as_asked(tmp_path: Path) -> None:
     assert whole is not None
     assert (head.kind, head.size, head.content) == ("blob", len(text), text[:100].encode())
     assert whole.content == text.encode()
-
-
-def test_what_a_loop_changed_can_be_shown(tmp_path: Path) -> None:
-    """The diff of a loop is its own change, before and after it has landed."""
-    root = plant(tmp_path / "repo")
-    ground = ground_of(root)
-    begin(ground)
-    work(ground, "oauth.other.g1", {"other.txt": "o\n"})
-    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    try_to_land(ground, "oauth.other.g1")
-    text = showing.loop_diff(ground, "oauth.one.g1", PLAN)
-    assert "+++ b/one.txt" in text
-    assert "other" not in text
-    landed = try_to_land(ground, "oauth.one.g1")
-    assert isinstance(landed, Landed)
-    assert showing.commit_diff(ground, landed.commit) == text
-    assert showing.loop_diff(ground, "oauth.one.g1", PLAN, landed.commit) == text
-    returning.release(ground, "oauth.one.g1")
-    git(root, "commit", "-q", "--allow-empty", "-m", "elsewhere")
-    assert showing.loop_diff(ground, "oauth.one.g1", PLAN) == text
-    with pytest.raises(NotFound):
-        showing.loop_diff(ground, "oauth.none.g1", PLAN)
-    with pytest.raises(NotFound):
-        showing.commit_diff(ground, "0" * 40)
-
-
-def test_what_was_joined_with_its_own_commits_can_be_shown(tmp_path: Path) -> None:
-    """Where a loop's own commits are in the plan's history, its diff is that of the commit that joined them."""
-    root = plant(tmp_path / "repo")
-    ground = ground_of(root)
-    begin(ground)
-    for name in ("one", "two"):
-        work(ground, f"oauth.{name}.g1", {f"{name}.txt": "x\n"})
-        built = landing.build_candidate(ground, f"oauth.{name}.g1", PLAN, 1)
-        assert isinstance(built, Candidate)
-        landing.land(ground, landing.make_intent(ground, built, say(f"oauth.{name}.g1"), "merge"))
-    text = showing.loop_diff(ground, "oauth.one.g1", PLAN)
-    assert "+++ b/one.txt" in text
-    assert "two.txt" not in text
