@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,13 +116,15 @@ def run(script: str, folder: Path, environ: dict[str, str]) -> tuple[int, str]:
 def environment() -> dict[str, str]:
     """Give the environment of a person whose loopr is the one of this Python; it prints in the order it writes.
 
-    Neither their own settings of git nor how full their disk is make a difference.
+    Neither their own settings of git, nor how full their disk is, nor the hour make a difference: it is about noon, so
+    that no instant that is shown lies on another day and has its date.
     """
+    noon = f"NOON{datetime.now(UTC).hour - 12:+d}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOOPR", "GIT_DIR", "GIT_WORK"))}
     me = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.invalid"}
     me |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in me.items()}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
-    me |= {"PATH": path, "USER": "ada", "TZ": "UTC", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+    me |= {"PATH": path, "USER": "ada", "TZ": noon, "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
     git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_PAGER": "cat"}
     return kept | me | git | {"LOOPR_WORKTREES__MIN_FREE_GB": "0"}
 
