@@ -20,7 +20,8 @@ from loopr.core.rendering import declared_artifact, leaf_artifact
 from loopr.core.values import shown
 from loopr.errors import NotFound, PlanError, Problem
 from loopr.world.archive import Archive
-from loopr.world.artifacts import artifact_path, digest, parse_artifact, publish, put_back, read_artifact_file, scan
+from loopr.world.artifacts import artifact_path, digest, parse_artifact, read_artifact_file, scan
+from loopr.world.publishing import publish, put_back
 from loopr.world.runs import OUTPUT, Runs
 
 LONGEST_PATH = 400  # of a path in a message
@@ -51,7 +52,9 @@ class FileHands:
 
     def _publish(self, path: Path, text: str) -> str:
         """Put the text in its place and return its digest."""
-        return publish(path, text)
+        raw = text.encode()
+        publish(path, raw)
+        return digest(raw)
 
     def publish_plan(self, plan: str, type_name: str, text: str) -> None:
         """Put a plan where it is watched."""

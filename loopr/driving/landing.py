@@ -24,7 +24,8 @@ from loopr.driving.judging import Fits, Outcomes, ask_judges, candidate_of, hear
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import trouble_before
 from loopr.errors import LooprError, PlanError, Problem, WorldError
-from loopr.world.artifacts import artifact_path, digest, parse_artifact, publish
+from loopr.world.artifacts import artifact_path, digest, parse_artifact
+from loopr.world.publishing import publishing
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import has_landed, land, make_intent
 from loopr.world.repo.words import Candidate, Intent, Landed, Overtaken, Waits
@@ -149,7 +150,7 @@ def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Ge
     if there is None or digest(there) in (known, ours):
         if there is not None and digest(there) != ours:
             yield Do(lambda: kit.hands.archive.keep(known, there))
-        yield Do(lambda: publish(path, raw.decode("utf-8", "surrogateescape")))
+        yield Do(publishing(path, raw))
     return _Published(ours, artifact)
 
 
