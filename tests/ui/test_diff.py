@@ -131,7 +131,7 @@ def test_as_json(shop: Desk, ground: Ground) -> None:
 def test_what_has_no_branch(shop: Desk) -> None:
     """A plan and a loop that never ran, and one that was complete at once, each say why there is nothing to show."""
     shop.start("---\nid: p\nspecs:\n  - id: a\n    phases: [{id: x}]\n---\n")
-    for loop, words in (("p", "p has no branch yet"), ("x", "it is pending"), ("p/a", "complete without an attempt")):
+    for loop, words in (("p", "p has no branch yet"), ("x", "it is pending"), ("p/a", "it is complete without any")):
         answer = shop("diff", loop)
         assert (answer.code, words in answer.err) == (3, True), answer
 

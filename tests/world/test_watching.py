@@ -271,49 +271,6 @@ def test_a_tree_that_comes_later_is_heard(tmp_path: Path) -> None:
         until(watch, specs / "plan.md")
 
 
-# --- runs -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_folder_is_heard_while_it_is_wanted(either: Watch, tmp_path: Path) -> None:
-    """Any file of a run is a hint, none of a folder below it, and none at all once the run is over."""
-    run, other = tmp_path / "runs" / "a" / "1", tmp_path / "runs" / "a" / "2"
-    run.mkdir(parents=True)
-    other.mkdir()
-    either.add_run_folder(run)
-    either.add_run_folder(other)
-    assert wait(either) == {run, other}
-    (run / "deep").mkdir()
-    until(either, run / "deep")
-    (run / "deep" / "x.md").write_text("x")
-    put(run / "outcome.json")
-    assert run / "deep" / "x.md" not in until(either, run / "outcome.json")
-    either.remove_run_folder(run)
-    put(run / "again.json")
-    put(other / "outcome.json")
-    assert run / "again.json" not in until(either, other / "outcome.json")
-
-
-def test_a_run_folder_that_is_replaced_is_heard(watch: Watch, tmp_path: Path) -> None:
-    """A run's folder that is deleted is a hint, and when it was made again in time it is heard again."""
-    run = tmp_path / "run"
-    run.mkdir()
-    watch.add_run_folder(run)
-    assert wait(watch) == {run}
-    run.rmdir()
-    run.mkdir()
-    until(watch, run)
-    put(run / "outcome.json")
-    until(watch, run / "outcome.json")
-
-
-def test_a_run_folder_that_is_missing_is_a_hint(watch: Watch, tmp_path: Path) -> None:
-    """A run whose folder is gone is looked at once, and hurts nobody."""
-    watch.add_run_folder(tmp_path / "none")
-    assert wait(watch) == {tmp_path / "none"}
-    assert watch.blind == ""
-    watch.remove_run_folder(tmp_path / "none")
-
-
 # --- what is lost ---------------------------------------------------------------------------------------------------
 
 

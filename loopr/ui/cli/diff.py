@@ -84,7 +84,7 @@ def _of_loop(ground: Ground, loop: Loop) -> Range:
     if loop.landed:
         return _landed(ground, loop)._replace(remark="this is what has landed of an earlier generation")
     if loop.status is Status.COMPLETE:
-        raise NotFound(f"{loop.id} has no commits: it was complete without an attempt", hint=f"loopr show {loop.id}")
+        raise NotFound(f"{loop.id} has no commits: it is complete without any", hint=f"loopr show {loop.id}")
     raise NotFound(f"{loop.id} has no branch yet: it is {loop.status}", hint="it gets one at its first lease")
 
 

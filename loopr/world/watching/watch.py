@@ -1,6 +1,6 @@
-"""Which places to look at again: the tree of artifacts and the folders of running attempts, as far as they are heard.
+"""Which places in the tree of artifacts to look at again, as far as changes are heard.
 
-Knows two kinds of folders and the limits of hearing. Must never know what a file means.
+Knows folders and the limits of hearing. Must never know what a file means.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIMITS = {
 
 
 class Watch:
-    """Hears of changes below the tree of artifacts and in the folders of runs.
+    """Hears of changes below the tree of artifacts.
 
     `hints()` says where to look: at each path it names, and at all that is below it. While `blind` says something, not
     everything is heard: then everything must be looked at, again and again. Looking is what finds; hearing is what
@@ -41,8 +41,7 @@ class Watch:
         self.whole: frozenset[Path] = frozenset()
         self._root = Path(os.path.abspath(specs_dir))  # noqa: PTH100  # a link stays what it is called
         self._levels = levels
-        self._runs: set[Path] = set()
-        self._owed: set[Path] = set()
+        self._owes_all = False
         self._identity: tuple[int, int] | None = None
         self._retry_at = 0.0
         self._mailbox = Mailbox()
@@ -58,7 +57,7 @@ class Watch:
     def start(self) -> None:
         """Begin to hear, as far as the system lets us; the first hint is the whole tree."""
         logging.getLogger("watchdog").addHandler(logging.NullHandler())  # what it complains of is said here, once
-        self._owed.add(self._root)
+        self._owes_all = True
         self._keep_listening()
 
     def stop(self) -> None:
@@ -72,35 +71,19 @@ class Watch:
         """Return the descriptor that is readable while there are hints; it may go into any selector."""
         return self._mailbox.readable
 
-    def add_run_folder(self, folder: Path) -> None:
-        """Hear of files in one more folder, not of what is below it; it is a hint itself, once."""
-        self._runs.add(folder)
-        self._owed.add(folder)
-        self._listen_to_run(folder)
-        self._mailbox.signal()
-
-    def remove_run_folder(self, folder: Path) -> None:
-        """Hear no more of a run's folder."""
-        self._runs.discard(folder)
-        self._owed.discard(folder)
-        if self._ears is not None:
-            self._ears.ignore(folder)
-
     def hints(self) -> set[Path]:
         """Return the places to look at since the last call; `whole` then names the files that arrived by rename."""
         items, lost = self._mailbox.take()
         found = {hint.path: hint.whole for item in items for hint in self._understood(item) if self._matters(hint)}
         if lost:
-            found.update(dict.fromkeys({self._root, *self._runs}, False))
+            found[self._root] = False
         if self._root in found:
             self._identity = None  # even if a new folder has the number of the old one
-        for folder in self._runs & found.keys():
-            self._listen_to_run(folder)
         self._keep_listening()
-        found.update(dict.fromkeys(self._owed, False))
-        self._owed.clear()
+        if self._owes_all:
+            found[self._root], self._owes_all = False, False
         if len(found) > MAX_HINTS:
-            found = dict.fromkeys({self._root, *self._runs}, False)
+            found = {self._root: False}
         self.whole = frozenset(path for path, whole in found.items() if whole)
         return set(found)
 
@@ -114,7 +97,7 @@ class Watch:
 
     def _matters(self, hint: Hint) -> bool:
         """Leave out files that cannot be artifacts, such as what an editor puts beside one."""
-        return hint.folder or hint.path.name.endswith(ARTIFACT_SUFFIX) or hint.path.parent in self._runs
+        return hint.folder or hint.path.name.endswith(ARTIFACT_SUFFIX)
 
     def _keep_listening(self) -> None:
         """Hear whatever is the root now; where that failed, try again now and then."""
@@ -125,25 +108,13 @@ class Watch:
         if (self._ears is None or identity == self._identity) and time.monotonic() < self._retry_at:
             return
         self._identity, self.blind, self._retry_at = identity, "", float("inf")
-        self._owed.update({self._root, *self._runs})
+        self._owes_all = True
         try:
             self._ears = self._ears or _ears(self._mailbox)
             self.blind = self._ears.doubt
-            for folder, levels in {self._root: self._levels, **dict.fromkeys(self._runs, 0)}.items():
-                self._ears.ignore(folder)
-                with suppress(FileNotFoundError, NotADirectoryError):
-                    self._ears.listen(folder, levels)
-        except OSError as error:
-            self._fall_short(error)
-
-    def _listen_to_run(self, folder: Path) -> None:
-        """Hear of files in a run's folder; one that is not there is a hint all the same."""
-        try:
-            if self._ears is not None:
-                self._ears.ignore(folder)
-                self._ears.listen(folder, 0)
-        except (FileNotFoundError, NotADirectoryError):
-            return
+            self._ears.ignore(self._root)
+            with suppress(FileNotFoundError, NotADirectoryError):
+                self._ears.listen(self._root, self._levels)
         except OSError as error:
             self._fall_short(error)
 
@@ -152,7 +123,7 @@ class Watch:
         said = _LIMITS.get(error.errno or 0, error.strerror or str(error))
         self.blind = f"file events are incomplete, the tree is looked at again and again instead: {said}"
         self._retry_at = time.monotonic() + _RETRY_SECS
-        self._owed.update({self._root, *self._runs})
+        self._owes_all = True
 
 
 def _ears(mailbox: Mailbox) -> Ears:
