@@ -346,6 +346,8 @@ def test_the_last_of_a_spec_releases_who_needs_the_spec() -> None:
     ]
     assert releases(tree_of(*loops), "p/a/y") == ["p/b"]
     assert releases(tree_of(*loops, loop("p/a/z")), "p/a/y") == []
+    undone = [each if each.id != "p/a" else loop("p/a", status=Status.FAILED) for each in loops]
+    assert releases(tree_of(*undone), "p/a/y") == []
 
 
 def test_what_is_done_releases_nothing_more() -> None:
