@@ -10,19 +10,30 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from loopr.core.entries import Entry
+from loopr.core.entries import Command, Entry
 from loopr.errors import Problem
 from loopr.wiring import Workspace
 from loopr.world.environment import Changes, changed
 from loopr.world.settings.parts import TypeSettings
+from loopr.world.settings.presets import Preset
 
 Types = Mapping[str, TypeSettings]
 HINT = "install it, put its folder on the PATH, or name another one"
 
 
+class _Need(NamedTuple):
+    """Something that is begun for a loop: where it is written, what it is, and the agent that it is of."""
+
+    key: str
+    where: str
+    command: Command
+    agent: Preset | None = None
+
+
 def missing_programs(workspace: Workspace, entries: Iterable[Entry] | None, source: str) -> list[Problem]:
-    """List the commands of a plan, and of the types it can lead to, whose program is not there.
+    """List what a plan, and the types it can lead to, would begin whose program is not there.
 
     `entries` are what the plan file declares; None: its loop has to find that out.
     """
@@ -30,16 +41,59 @@ def missing_programs(workspace: Workspace, entries: Iterable[Entry] | None, sour
     work = _down(types, root) if entries is None else _declared(types, types[root].child, entries)
     found: dict[tuple[str, str], Problem] = {}
     for own, entry in work:
-        has_its_own = entry is not None and (entry.run is not None or entry.agent is not None)
-        program = _program(own, entry.run if has_its_own and entry is not None else own.run)
-        if program and all(_is_missing(program, path) for path in _paths(workspace, own)):
-            if has_its_own and entry is not None:
-                key, where = "run", f"{source}:{entry.position.line}:{entry.position.col}"
-            else:
-                key = f"types.{own.name}.{'wrap' if own.wrap and own.wrap[0] == program else 'run'}"
-                where = workspace.settings.origin(key)
-            found[where, program] = Problem(f"{key}: there is no program {program}", where, HINT)
+        for need in (*_workers(workspace, own, entry, source), *_judges(workspace, own)):
+            program = _program(own, need.command)
+            if program and all(_is_missing(program, path) for path in _paths(workspace, own, need.agent)):
+                key, where = need.key, need.where
+                if own.wrap is not None and program == own.wrap[0]:
+                    key = f"types.{own.name}.wrap"
+                    where = workspace.settings.origin(key)
+                found[where, program] = Problem(f"{key}: there is no program {program}", where, _hint(need, program))
     return list(found.values())
+
+
+def _hint(need: _Need, program: str) -> str:
+    """Say what to do about a program that is not there."""
+    if need.agent is None or not need.agent.install or need.agent.command[0] != program:
+        return HINT
+    return f"install it with `{need.agent.install}`, put its folder on the PATH, or name another agent"
+
+
+def _workers(workspace: Workspace, own: TypeSettings, entry: Entry | None, source: str) -> Iterator[_Need]:
+    """Give what may do the work of a loop: its own command or agent, then those that stand in or take over."""
+    place = f"{source}:{entry.position.line}:{entry.position.col}" if entry is not None else ""
+    if entry is not None and entry.run is not None:
+        yield _Need("run", place, entry.run)
+        return
+    if entry is not None and entry.agent is not None:
+        preset = workspace.settings.preset(entry.agent)
+        yield _Need("agent", place, preset.command, preset)
+    elif own.agent is not None:
+        yield _agents_need(workspace, own, "agent", own.agent)
+    elif own.run is not None:
+        key = f"types.{own.name}.run"
+        yield _Need(key, workspace.settings.origin(key), own.run)
+    policy = workspace.policy.types[own.name]
+    for failure, step in policy.escalate.items():
+        yield _agents_need(workspace, own, f"escalate.{failure}", step.agent)
+    for name in policy.fallback:
+        yield _agents_need(workspace, own, "fallback", name)
+
+
+def _judges(workspace: Workspace, own: TypeSettings) -> Iterator[_Need]:
+    """Give what judges the work of a loop."""
+    for name, command in (("check", own.check), ("review", own.review)):
+        if command is not None:
+            key = f"types.{own.name}.{name}"
+            yield _Need(key, workspace.settings.origin(key), command)
+    if own.review_agent is not None:
+        yield _agents_need(workspace, own, "review", own.review_agent)
+
+
+def _agents_need(workspace: Workspace, own: TypeSettings, name: str, agent: str) -> _Need:
+    """Say what is begun where an agent is named under a key of a type."""
+    key, preset = f"types.{own.name}.{name}", workspace.settings.preset(agent)
+    return _Need(key, workspace.settings.origin(key), preset.command, preset)
 
 
 def _down(types: Types, name: str | None) -> Iterator[tuple[TypeSettings, Entry | None]]:
@@ -61,20 +115,21 @@ def _declared(types: Types, name: str | None, entries: Iterable[Entry]) -> Itera
             yield from _down(types, types[name].child)
 
 
-def _program(own: TypeSettings, command: tuple[str, ...] | str | None) -> str:
+def _program(own: TypeSettings, command: Command) -> str:
     """Return the program that is begun for a command; nothing where a shell or nobody looks for one."""
-    words = () if command is None else (*(own.wrap or ()), *(command if isinstance(command, tuple) else ()))
+    words = (*(own.wrap or ()), *(command if isinstance(command, tuple) else ()))
     word = next((each for each in words if each != "{command}"), "")
     known = bool(word) and "{" not in word and (word.startswith("/") or "/" not in word)
     return word if known else ""
 
 
-def _paths(workspace: Workspace, own: TypeSettings) -> Iterator[str]:
-    """Give the folders in which programs are looked for, on each lane that the type may use."""
-    for name in own.lanes:
+def _paths(workspace: Workspace, own: TypeSettings, agent: Preset | None) -> Iterator[str]:
+    """Give the folders in which programs are looked for, on each lane that may be used."""
+    first = [Changes(agent.set, agent.unset, agent.only)] if agent is not None else []
+    for name in own.lanes if agent is None or agent.name == own.agent else agent.lanes:
         lane = workspace.settings.lanes.get(name)
         changes = [Changes(*each.env) for each in (lane, own) if each is not None]
-        yield changed(workspace.environ, changes).get("PATH", os.defpath)
+        yield changed(workspace.environ, [*first, *changes]).get("PATH", os.defpath)
 
 
 def _is_missing(program: str, path: str) -> bool:

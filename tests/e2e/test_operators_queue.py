@@ -204,6 +204,11 @@ def test_to_enqueue_again_is_to_enqueue_once(repo: Repo) -> None:
 # --- what could never run -------------------------------------------------------------------------------------------
 
 CANNOT = "install it, put its folder on the PATH, or name another one"
+FETCH = "install it with `fetch it`, put its folder on the PATH, or name another agent"
+AGENTS = """agents:
+  absent: {extends: codex, run: [no-such-agent], install: fetch it}
+  there: {extends: codex, run: [sh]}
+"""
 
 
 @pytest.mark.parametrize(
@@ -217,6 +222,20 @@ CANNOT = "install it, put its folder on the PATH, or name another one"
          f"plan.md:4:5 run: there is no program /no/such/tool ({CANNOT})"),
         ("plan: {child: spec}, spec: {run: make, child: code}, code: {run: [no-such-tool]}", "{id: a}",
          "types.code.run: there is no program no-such-tool"),
+        ("plan: {child: code}, code: {run: make, check: [no-such-judge]}", "{id: a}",
+         f"types.code.check: there is no program no-such-judge ({CANNOT})"),
+        ("plan: {child: code}, code: {run: make, review: [no-such-judge]}", "{id: a}",
+         f"types.code.review: there is no program no-such-judge ({CANNOT})"),
+        ("plan: {child: code}, code: {agent: absent}", "{id: a}",
+         f"types.code.agent: there is no program no-such-agent ({FETCH})"),
+        ("plan: {child: code}, code: {run: make}", "{id: a, agent: absent}",
+         f"plan.md:4:5 agent: there is no program no-such-agent ({FETCH})"),
+        ("plan: {child: code}, code: {agent: there, fallback: [absent]}", "{id: a}",
+         f"types.code.fallback: there is no program no-such-agent ({FETCH})"),
+        ("plan: {child: code}, code: {agent: there, escalate: {refused: {after: 2, agent: absent}}}", "{id: a}",
+         f"types.code.escalate.refused: there is no program no-such-agent ({FETCH})"),
+        ("plan: {child: code}, code: {run: make, review: {agent: absent}}", "{id: a}",
+         f"types.code.review: there is no program no-such-agent ({FETCH})"),
         ("plan: {child: code}, code: {agent: nobody}", "{id: a}", "types.code.agent: nobody names no preset"),
         ("plan: {child: code}, code: {}", "{id: a, agent: nobody}", "plan.md:4:5 agent: nobody names no preset"),
         ("plan: {child: nothing}, code: {}", "{id: a}", "types.plan.child: there is no type nothing"),
@@ -224,7 +243,7 @@ CANNOT = "install it, put its folder on the PATH, or name another one"
 )  # fmt: skip
 def test_what_could_never_run_is_not_enqueued(repo: Repo, types: str, child: str, told: str) -> None:
     """A plan that no state of the workspace could run is refused with 78 and the way out; nothing is left of it."""
-    repo.settings(f"types: {{{types}}}\n")
+    repo.settings(f"types: {{{types}}}\n{AGENTS}")
     repo.write({"plan.md": f"---\nid: demo\nchildren:\n  - {child}\n---\n# demo\n"})
     answer = loopr("-C", repo.root, "start", repo.root / "plan.md")
     assert (answer.code, told in answer.err) == (78, True), answer
