@@ -61,7 +61,7 @@ def trouble_of(
     strict = stricter(failure, advice)
     if advice is not None and strict is not failure:
         reason = advice.message or f"its result file says {strict}"
-    elif strict in (Failure.REFUSED, Failure.CONFIG) and report is None:
+    elif report is None and (strict is Failure.REFUSED or (strict is Failure.CONFIG and not outcome.message)):
         reason = with_last_word(reason, said)
     if strict is None:
         return None

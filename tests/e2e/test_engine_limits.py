@@ -118,6 +118,15 @@ def test_a_program_that_cannot_be_run(repo: Repo, run: str, words: str) -> None:
     assert words in loop["reason"]
 
 
+def test_an_agent_that_cannot_be_run(repo: Repo) -> None:
+    """An agent whose program is missing is parked with that, and not with what it has not said."""
+    agents = "agents: {absent: {extends: codex, run: [./none]}}"
+    repo.settings(f"types: {{plan: {{child: code}}, code: {{agent: absent}}}}\n{agents}\n")
+    repo.write({"plan.md": "---\nchildren: [{id: a}]\n---\n# Demo\n"})
+    repo.loopr("start", "plan.md", code=1)
+    assert repo.loops()["demo/a"]["reason"] == "there is no such program (exit 127): ./none: does not exist"
+
+
 def test_parked_until_a_person_mends_it(repo: Repo) -> None:
     """A parked loop is not tried again by any engine; the tree around it goes on."""
     plan(repo, 'say "$LOOPR_LOOP"; test "$LOOPR_LOOP" != demo/a || exit 78', names="a b")
