@@ -99,7 +99,9 @@ def changed(inherited: Mapping[str, str], changes: Iterable[Changes]) -> dict[st
     narrow = [(*BASICS, *each.only) for each in every if each.only is not None]
     kept = {name: value for name, value in inherited.items() if all(is_among(name, only) for only in narrow)}
     for each in every:
-        kept = {name: value for name, value in kept.items() if not is_among(name, each.unset)} | dict(each.set)
+        if each.unset:
+            kept = {name: value for name, value in kept.items() if not is_among(name, each.unset)}
+        kept |= each.set
     return kept
 
 
