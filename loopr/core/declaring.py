@@ -7,7 +7,7 @@ know where a file was or who wrote it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from loopr.core import events as e
@@ -51,6 +51,11 @@ def _paths(entry: Entry) -> Iterator[str]:
     yield entry.id
     for child in entry.children:
         yield from (f"{entry.id}/{path}" for path in _paths(child))
+
+
+def _size(entry: Entry) -> int:
+    """Count an entry and all nested below it."""
+    return 1 + sum(_size(child) for child in entry.children)
 
 
 class _Known:
@@ -97,16 +102,18 @@ def outline_problems(scene: Scene, parent: Loop, artifact: Artifact, source: str
         wanted = wanted_children(scene, parent, artifact, source)
     except PlanError as error:
         return list(error.problems)
-    return [*_too_many(scene, parent, wanted, source), *_cycle(scene, parent, artifact, source)]
+    then = {each.id: entry for each, entry in zip(wanted, artifact.entries, strict=True)}
+    return [*_too_many(scene, parent, then, source), *_cycle(scene, parent, artifact, source)]
 
 
-def _too_many(scene: Scene, parent: Loop, wanted: list[Wanted], source: str) -> Iterator[Problem]:
-    """A plan holds only so many loops."""
+def _too_many(scene: Scene, parent: Loop, then: Mapping[str, Entry], source: str) -> Iterator[Problem]:
+    """A plan holds only so many loops, with all that its outline nests in them."""
     limit = scene.policy.loops_per_plan
-    now, then = set(scene.tree.children(parent.id)), {each.id for each in wanted}
-    gone = sum(1 + scene.tree.below[each].total for each in now - then)
+    now = {each: 1 + scene.tree.below[each].total for each in scene.tree.children(parent.id)}
+    gone = sum(size for each, size in now.items() if each not in then)
+    come = sum(max(0, _size(entry) - now.get(each, 0)) for each, entry in then.items())
     below = scene.tree.below.get(parent.plan)
-    total = (below.total if below else 0) + 1 + len(then - now) - gone
+    total = (below.total if below else 0) + 1 + come - gone
     if total > limit:
         hint = "split the plan, or raise limits.loops_per_plan"
         yield Problem(f"plan {parent.plan} would hold {total} loops, its limit is {limit}", source, hint)

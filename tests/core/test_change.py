@@ -404,6 +404,17 @@ def test_a_plan_holds_only_so_many_loops() -> None:
     assert story["p/a/x"].status == "invalidated"
 
 
+def test_what_is_nested_counts_before_it_is_declared() -> None:
+    """An outline whose nested loops would not all have room is refused as a whole, before any of them is declared."""
+    tight = settings(loops_per_plan=4)
+    story = tell("plan p: a (x; y); b\np is pending", tight)
+    assert "plan p would hold 5 loops, its limit is 4" in story.forest.shared.problems["p.md"]
+    go_on(story, "plan p: a (x; y)\nsettle\np/a/y is pending\nplan p: a (x; z)\nsettle\np/a/z is pending")
+    assert "p.md" not in story.forest.shared.problems
+    go_on(story, "plan p: a (x; y; z)\nsettle\np/a/y is invalidated")
+    assert "plan p would hold 5 loops, its limit is 4" in story.forest.shared.problems["p.md"]
+
+
 def test_a_handed_over_outline_that_cannot_count_is_reported() -> None:
     """If what a loop hands over cannot count any more when it has landed, that is reported rather than swallowed."""
     story = tell(f"plan p: a; b\nchoose p/a, p/b\n{LANDING}\nlanded p/a: x needs p/gone\np/a is complete")
