@@ -24,7 +24,7 @@ from loopr.errors import NotFound
 from loopr.world.journal import Journal
 
 LOOPR = Path(sys.executable).with_name("loopr")
-PATIENCE_SECS = 30.0
+PATIENCE_SECS = 60.0
 LOOK_SECS = 0.2  # how often whoever waits asks whether there is anybody left to wait for
 SHELL = """\
 set -eu

@@ -27,7 +27,7 @@ from loopr.world.journal import Journal
 from loopr.world.lock import holder
 from tests.e2e.crashing import LOOPS, PLAN, Life, Round, ours, play, prepare
 
-PATIENCE_SECS = 20.0
+PATIENCE_SECS = 60.0
 STEPS, EFFECTS, MOMENTS_SECS = 800, 3000, 2.0
 ROUNDS, SOAK = 44, int(os.environ.get("CRASH_ROUNDS", "1000"))
 MEMORY = Path("/dev/shm")
