@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 import pytest
 
+from loopr.world import host_facts
 from loopr.world.host_facts import mount_of
 from loopr.world.lock import EngineLock
 from tests.ui.calls import PLAN, Answer, everything, git, loopr, program, repository
@@ -63,7 +64,7 @@ def test_a_sound_workspace_has_nothing_wrong(tmp_path: Path) -> None:
     assert {row["check"]: row["ok"] for row in answer.document["checks"] if row["check"] != "watches"} == dict.fromkeys(
         (
             *("python", "sqlite", "git", "workspace", "repository", "base", "branch names", "checkout", "git config"),
-            *("ignored", "settings", "journal", "replay", "engine", "specs", "disk", "file system"),
+            *("ignored", "settings", "journal", "replay", "engine", "specs", "programs", "disk", "file system"),
         ),
         True,
     )
@@ -188,6 +189,15 @@ def test_settings_of_git_that_lead_astray(tmp_path: Path, key: str, value: str, 
         assert key in text
 
 
+def test_a_checkout_that_was_added_to_a_bare_repository(tmp_path: Path) -> None:
+    """core.bare is right where the checkout is a worktree of a bare repository."""
+    git(repository(tmp_path / "origin"), "clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
+    git(tmp_path / "bare", "worktree", "add", "--quiet", str(tmp_path / "work"))
+    answer = doctor(tmp_path / "work")
+    assert answer.code == 0
+    assert rows(answer, "git config")[0]["ok"] is True
+
+
 def test_a_submodule_is_a_checkout_like_any_other(tmp_path: Path) -> None:
     """core.worktree is right where it names the checkout it stands for, as in a submodule."""
     repository(tmp_path / "part")
@@ -270,11 +280,31 @@ def test_a_machine_without_git_is_told_so(tmp_path: Path, monkeypatch: pytest.Mo
     assert verdict(repo, "settings")[0] is True
 
 
+def test_what_a_type_names_must_be_installed(tmp_path: Path) -> None:
+    """The program of an agent that a type names, and that is not there, is wrong, with the way to install it."""
+    repo = workspace(tmp_path)
+    (repo / "loopr.yml").write_text(
+        "types: {code: {agent: absent}}\nagents: {absent: {extends: codex, run: [no-such-agent], install: fetch it}}\n"
+    )
+    text = "loopr.yml:1:16 types.code.agent: there is no program no-such-agent"
+    hint = "install it with `fetch it`, put its folder on the PATH, or name another agent"
+    assert verdict(repo, "programs") == (False, f"{text} ({hint})")
+
+
 def test_too_little_disk_is_wrong(tmp_path: Path) -> None:
     """Less free disk than the settings want is wrong: nothing would start."""
     ok, text = verdict(tmp_path, "disk", "--set", "worktrees.min_free_gb=900000")
     assert ok is False
     assert "900000 GiB wanted" in text
+
+
+def test_a_full_disk_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be written any more, that is wrong, however little the settings want."""
+    free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
+    monkeypatch.setattr(host_facts, "LEAST_BYTES", 2 * free)
+    ok, text = verdict(tmp_path, "disk", "--set", "worktrees.min_free_gb=0")
+    assert ok is False
+    assert text.startswith("no space is left")
 
 
 TABLE = """\

@@ -9,10 +9,12 @@ import platform
 import sys
 from collections.abc import Iterator
 
+from loopr.errors import SettingsError
 from loopr.ui.checkup.rows import Finding
+from loopr.ui.programs import missing_programs
 from loopr.wiring import Workspace
 from loopr.world.git_facts import git_version
-from loopr.world.host_facts import free_bytes, mount_of, watch_limit
+from loopr.world.host_facts import free_bytes, is_full, mount_of, watch_limit
 from loopr.world.journal import SQLITE_NEEDED, sqlite_is_sound, sqlite_version
 from loopr.world.settings import Settings
 
@@ -63,6 +65,9 @@ def _disk(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     """Check that something would be started at all."""
     free, wanted = free_bytes(workspace.place.root), settings.policy.min_free_bytes
     text = f"{free / _GIB:.1f} GiB free, {wanted / _GIB:g} GiB wanted"
+    if is_full(workspace.place.root):
+        yield Finding("disk", False, f"no space is left: {text}", "free some space: nothing goes on until then")
+        return
     hint = "" if free >= wanted else "free some space, or lower worktrees.min_free_gb: nothing starts until then"
     yield Finding("disk", free >= wanted, text, hint)
 
@@ -91,4 +96,15 @@ def _watches(_: Workspace, __: Settings) -> Iterator[Finding]:
         yield Finding("watches", True, f"{limit} folders may be watched")
 
 
-CHECKS = (("disk", _disk), ("file system", _file_system), ("watches", _watches))
+def _named(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Check that what the types name is installed; a plan that leads there is refused otherwise."""
+    try:
+        problems = missing_programs(workspace, None, "")
+    except SettingsError:  # a finding of its own
+        return
+    yield from (Finding("programs", False, f"{each.where} {each.message}".strip(), each.hint) for each in problems)
+    if not problems:
+        yield Finding("programs", True, "whatever a type names is there")
+
+
+CHECKS = (("programs", _named), ("disk", _disk), ("file system", _file_system), ("watches", _watches))
