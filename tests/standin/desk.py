@@ -40,13 +40,7 @@ OPENCODE_SETTINGS = """\
   }}
 }}
 """
-GEMINI_SETTINGS = """\
-{
-  "security": {"auth": {"selectedType": "gemini-api-key"}},
-  "general": {"maxAttempts": 2},
-  "privacy": {"usageStatisticsEnabled": false}
-}
-"""
+GEMINI_SETTINGS = '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'
 
 
 class Desk:

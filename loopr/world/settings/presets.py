@@ -24,6 +24,8 @@ from loopr.world.settings.sources import preset_files
 
 SHIPPED = Path(__file__).parents[2] / "agents"
 OPTIONS = "{options}"
+BESIDE = "{presets}"
+"""In a variable that is set: the folder of the presets that come with loopr, where files for their clients lie too."""
 REPORT_COST = frozenset({"claude", "opencode", "aider"})
 """The readers of clients that say what they cost in dollars."""
 
@@ -229,7 +231,9 @@ def preset_of(name: str, found: Found) -> Preset:
         about=values["about"] or "",
         command=_command(values),
         model=values["model"] or "",
-        set=MappingProxyType({key: each for key, each in values["env"]["set"].items() if each is not None}),
+        set=MappingProxyType(
+            {key: each.replace(BESIDE, str(SHIPPED)) for key, each in values["env"]["set"].items() if each is not None}
+        ),
         unset=values["env"]["unset"],
         own_tmpdir=values["own_tmpdir"],
         lanes=tuple(values["lane"] or (found.root,)),
