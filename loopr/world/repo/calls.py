@@ -51,6 +51,8 @@ OURS: Settings = (
     ("merge.directoryRenames", "false"),
     ("merge.conflictStyle", "merge"),
     ("status.showUntrackedFiles", "all"),
+    ("core.untrackedCache", "false"),
+    ("core.preloadIndex", "false"),
 )
 """What is fixed besides in worktrees of ours: a command may have set it otherwise."""
 

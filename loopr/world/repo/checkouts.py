@@ -32,17 +32,35 @@ class Checkout(NamedTuple):
 
 def checkouts(ground: Ground) -> list[Checkout]:
     """List every checkout of the repository, read from git's own files: asking git takes longer by far."""
-    found = [] if ground.main is None else [(ground.main, ground.common)]
-    found += _linked(ground)
-    return [
-        Checkout(folder, git_dir, _branch(git_dir), dict(_busy(git_dir)), folder.is_relative_to(ground.worktrees))
-        for folder, git_dir in found
-    ]
+    return [_read(ground, *each) for each in _all(ground)]
 
 
 def holders(ground: Ground, branch: str) -> list[Checkout]:
     """List the checkouts that are not ours and have this branch, checked out or in the middle of something."""
-    return [each for each in checkouts(ground) if not each.ours and (each.branch == branch or branch in each.busy)]
+    others = [_read(ground, *each) for each in _all(ground) if not _is_ours(ground, each[0])]
+    return [each for each in others if each.branch == branch or branch in each.busy]
+
+
+def is_checked_out(ground: Ground, branch: str) -> bool:
+    """Say whether any checkout, ours or not, has this branch."""
+    return any(_branch(git_dir) == branch for _, git_dir in _all(ground))
+
+
+def _all(ground: Ground) -> Iterator[tuple[Path, Path]]:
+    """Pair the folder of each checkout with its git directory."""
+    if ground.main is not None:
+        yield ground.main, ground.common
+    yield from _linked(ground)
+
+
+def _read(ground: Ground, folder: Path, git_dir: Path) -> Checkout:
+    """Read what a checkout has."""
+    return Checkout(folder, git_dir, _branch(git_dir), dict(_busy(git_dir)), _is_ours(ground, folder))
+
+
+def _is_ours(ground: Ground, folder: Path) -> bool:
+    """Say whether a checkout is one of our worktrees."""
+    return folder.is_relative_to(ground.worktrees)
 
 
 def _linked(ground: Ground) -> Iterator[tuple[Path, Path]]:

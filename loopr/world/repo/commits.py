@@ -12,16 +12,28 @@ from pathlib import Path
 from loopr.errors import Problem
 from loopr.world.repo.branches import head_of, loop_tip
 from loopr.world.repo.calls import Door
+from loopr.world.repo.entries import leaves_at
 from loopr.world.repo.ground import HEADS, WORK, Ground, backup_ref
 from loopr.world.repo.laying import Laying, finish, lay
-from loopr.world.repo.making import make_commit
+from loopr.world.repo.making import habits_of, make_commit
 from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.pristine import remove
 from loopr.world.repo.records import forget_record, read_record
 from loopr.world.repo.refs import Move, commit_of, is_ancestor, read_refs, tree_of
 from loopr.world.repo.rules import RULES_FILE, note_rules, rules_differ, sealed, some_rules
 from loopr.world.repo.scanning import problems_on_disk
-from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, need_slot, opened, write_line
+from loopr.world.repo.slots import (
+    LAST_LOOP,
+    PRIVATE_INDEX,
+    Opened,
+    copy_over,
+    index_at,
+    need_slot,
+    note_index,
+    opened,
+    write_line,
+)
+from loopr.world.repo.trees import NotLoose, grafted
 from loopr.world.repo.words import Committed, Message
 
 _HALF_DONE = ("*_HEAD", "MERGE_*", "AUTO_MERGE", "SQUASH_MSG", "BISECT_*", "sequencer", "rebase-*", "*.lock")
@@ -43,6 +55,10 @@ def commit_attempt(ground: Ground, name: str, attempt: int, message: Message) ->
             done = _bring_back(at, tip, head, message)
         else:
             done = _commit(at, head or tip, refs, message)
+        if done.refused:
+            remove(at.admin / LAST_LOOP)
+        else:
+            write_line(at.admin / LAST_LOOP, name)
     forget_record(ground, name)
     return done
 
@@ -60,13 +76,13 @@ def _commit(at: Opened, parent: str, refs: dict[str, str], message: Message) -> 
     """Commit the files onto a parent, and bring branch, HEAD and index along."""
     door, branch, work = at.door, at.branch, WORK + at.name
     known = refs.get(work, "")
-    tree, refused = write_tree(at, parent, fits=parent == known)
+    tree, refused = write_tree(at, parent)
     tip = make_commit(door, tree, [parent], message) if tree else parent
     moves = [Move(ref, tip, refs.get(ref, "")) for ref in (branch, work) if refs.get(ref) != tip]
     if known and known != parent and not is_ancestor(door, known, tip):  # it rewrote its own history: allowed, and kept
         moves.insert(0, Move(backup_ref(at.name, known), known))
     put_refs(door, moves, "loopr: commit")
-    _settle(at)
+    _settle(at, tip)
     return Committed(tip, tip != known, tuple(refused))
 
 
@@ -78,7 +94,7 @@ def _bring_back(at: Opened, tip: str, head: str, message: Message) -> Committed:
     found = make_commit(door, tree, [head], message) if tree else head
     backup = backup_ref(at.name, found)
     put_refs(door, [Move(backup, found)], "loopr: set aside")
-    _settle(at)
+    _settle(at, found)
     lay(at, Laying(tip))
     problem = Problem(
         f"the attempt ended with {where} checked out, which does not contain its own branch "
@@ -88,7 +104,7 @@ def _bring_back(at: Opened, tip: str, head: str, message: Message) -> Committed:
     return Committed(tip, False, (problem, *refused), backup)
 
 
-def _settle(at: Opened) -> None:
+def _settle(at: Opened, commit: str) -> None:
     """Leave the worktree on its branch with a plain index and nothing half done, as the next iteration expects it."""
     admin = at.admin
     for pattern in _HALF_DONE:
@@ -96,17 +112,19 @@ def _settle(at: Opened) -> None:
             remove(path)
     write_line(admin / "HEAD", f"ref: {at.branch}")
     copy_over(admin / PRIVATE_INDEX, admin / "index")
+    note_index(admin, commit)
 
 
-def write_tree(at: Opened, commit: str, *, all_paths: bool = False, fits: bool = False) -> tuple[str, list[Problem]]:
+def write_tree(at: Opened, commit: str, *, all_paths: bool = False) -> tuple[str, list[Problem]]:
     """Write the files of a worktree as a tree, without what is refused; no tree where it would be that of the commit.
 
-    Our own index knows which files have not changed; `fits` says that it belongs to this very commit.
+    Our own index knows which files have not changed, unless somebody else has written to it.
     """
-    ground, index = at.ground, at.admin / PRIVATE_INDEX
+    ground, index, stands = at.ground, at.admin / PRIVATE_INDEX, index_at(at.admin)
+    fits = stands == commit
     own = at.door.with_index(index)
     listing = ("ls-files", "-t", "-o", "-m", "-d", "--exclude-standard", "-z")
-    broken = not index.exists() or (not fits and own.ask("read-tree", "--reset", "--no-sparse-checkout", commit).code)
+    broken = not stands or (not fits and own.ask("read-tree", "--reset", "--no-sparse-checkout", commit).code)
     said = own.ask(*listing)
     if broken or said.code:
         index.unlink(missing_ok=True)
@@ -126,10 +144,21 @@ def write_tree(at: Opened, commit: str, *, all_paths: bool = False, fits: bool =
     _stage(own, staged)
     if any(path.rpartition("/")[2] == RULES_FILE for path in staged):
         note_rules(at)
-    if not staged and own.ask("diff-index", "--cached", "--quiet", commit).code == 0:
+    if not staged and (fits or own.ask("diff-index", "--cached", "--quiet", commit).code == 0):
         return "", list(refused.values())
-    tree = own.run("write-tree").line
+    tree = (fits and _with_staged(own, index, commit, staged)) or own.run("write-tree").line
     return tree if tree != tree_of(own, commit) else "", list(refused.values())
+
+
+def _with_staged(own: Door, index: Path, commit: str, staged: list[str]) -> str:
+    """Write the tree of a commit with what is staged on top of it, none where git has to be asked."""
+    leaves = leaves_at(index, staged, len(commit))
+    if leaves is None or not habits_of(own).plain:
+        return ""
+    try:
+        return grafted(own, commit, leaves)
+    except NotLoose:
+        return ""
 
 
 def _stage(own: Door, paths: list[str]) -> None:

@@ -51,7 +51,8 @@ class Ground:
     def door(self) -> Door:
         """Git for refs and objects: its work tree is an empty folder, so that no mistake can reach a checkout."""
         void = self.state / "void"
-        void.mkdir(parents=True, exist_ok=True)
+        if not void.is_dir():
+            void.mkdir(parents=True, exist_ok=True)
         return Door(self.common, self.common, void)
 
     @property

@@ -21,7 +21,7 @@ from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_
 from loopr.world.repo.returning import release
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.slots import need_slot, opened
-from loopr.world.repo.touching import adopt, touched_problems, undo
+from loopr.world.repo.touching import adopt, put_back, touched_problems, undo
 from loopr.world.repo.words import CameHome, HomeCandidate, Message, Refusal, Worktree
 from loopr.world.repo.worktrees import take
 
@@ -118,14 +118,16 @@ def bring_home(ground: Ground, candidate: HomeCandidate) -> CameHome | Refusal:
     if not holding:
         return _move_bare(ground, candidate)
     door = _door(ground, holding[0], candidate.branch)
-    adopted, entries = adopt(door, changed_entries(door, candidate.old, candidate.new))
+    entries = changed_entries(door, candidate.old, candidate.new)
+    adopted, before = adopt(door, entries)
     said = door.ask(
         *("merge", "--quiet", "--no-stat", "--ff-only", "--no-overwrite-ignore", "--no-autostash"),
         *("--no-verify-signatures", candidate.new),
         variables={"GIT_OPTIONAL_LOCKS": "1"},
     )
     if said.code:
-        undo(door, entries)
+        undo(door, before)
+        put_back(door, candidate.old, [each for each in entries if each.path not in set(adopted)])
         told = " ".join(said.err.split())
         return Refusal((Problem(told, str(holding[0].folder), "mend what git names, then again"),))
     return CameHome(candidate.branch, candidate.new, holding[0].folder, tuple(adopted))
@@ -142,7 +144,7 @@ def _move_bare(ground: Ground, candidate: HomeCandidate) -> CameHome | Refusal:
 
 def _door(ground: Ground, checkout: Checkout, branch: str) -> Door:
     """Return git in a person's checkout: their settings hold, but for options they gave to every merge."""
-    settings = (*QUIET, (f"branch.{branch}.mergeOptions", ""))
+    settings = (*QUIET, (f"branch.{branch}.mergeOptions", ""), ("core.filesRefLockTimeout", "100"))
     return Door(checkout.git_dir, ground.common, checkout.folder, settings)
 
 

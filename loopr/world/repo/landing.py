@@ -14,12 +14,13 @@ from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, Ground
 from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
-from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.own_refs import put_refs, put_together
+from loopr.world.repo.pristine import remove
 from loopr.world.repo.protection import Protect, changed_protected, put_back
 from loopr.world.repo.records import read_record
 from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs, tree_of
 from loopr.world.repo.scanning import problems_in_tree
-from loopr.world.repo.slots import Opened, need_slot, opened
+from loopr.world.repo.slots import LAST_LOOP, Opened, need_slot, opened
 from loopr.world.repo.words import Candidate, Clash, Intent, Landed, Message, Overtaken, Refusal, Taken, Waits
 
 NO_PROTECTION = Protect()
@@ -98,6 +99,7 @@ def take_over(ground: Ground, name: str, plan: str, at_ms: int) -> Taken:
     now = plan_tip(ground, plan)
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
+        remove(at.admin / LAST_LOOP)  # a command follows
         tip = loop_tip(ground, name)
         if now.problem is not None or read_record(ground, name) or not merge_base(at.door, tip, now.tip):
             return Taken("left alone", tip)
@@ -173,7 +175,7 @@ def land(ground: Ground, intent: Intent) -> Landed | Waits | Overtaken | Refusal
         return waits
     moves = [Move(branch, intent.new, intent.old), Move(marker, intent.new), keep]
     try:
-        move_refs(door, moves, f"loopr: land {intent.name}")
+        put_together(door, moves, f"loopr: land {intent.name}")
     except RefRaced:
         return Overtaken(plan_tip(ground, intent.plan).tip)
     return Landed(intent.new)

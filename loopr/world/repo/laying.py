@@ -16,7 +16,7 @@ from loopr.world.repo.ground import WORK, backup_ref
 from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.refs import Move, is_ancestor, read_refs
 from loopr.world.repo.rules import note_rules, put_seal, rules_differ, sealed, some_rules
-from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, write_line
+from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, note_index, write_line
 
 _MARK = "loopr-laying"
 
@@ -111,6 +111,7 @@ def _carry_out(at: Opened, laying: Laying) -> None:
     for path in laying.files:
         _relabel(door.work_tree / path, laying.labels)
     copy_over(admin / "index", admin / PRIVATE_INDEX)
+    note_index(admin, laying.commit)
 
 
 def _relabel(file: Path, labels: tuple[tuple[str, str], ...]) -> None:

@@ -92,8 +92,9 @@ def _worktrees(ground: Ground, in_use: Set[str], occupied: Occupied) -> Iterator
         free += slot.state == "free"
         if slot.state == "free":
             extra = free > ground.pool
-            why = "more than worktrees.pool keeps" if extra else "kept clean for the next loop"
-            yield Leftover("worktree", slot.id, str(slot.place(ground)), extra, why)
+            late = _why_kept(ground, slot, occupied) if extra else ""
+            why = late or ("more than worktrees.pool keeps" if extra else "kept for the next loop")
+            yield Leftover("worktree", slot.id, str(slot.place(ground)), extra and not late, why)
         elif slot.state != "retired" and slot.name in in_use:
             yield Leftover("worktree", slot.id, str(slot.place(ground)), False, _IN_USE)
         else:
@@ -139,7 +140,9 @@ def _what_is_new(ground: Ground, slot: Slot, occupied: Occupied) -> str:
         tree, refused = write_tree(at, head, all_paths=True)
         if refused or tree:
             return f"it holds files that are not committed: {refused[0].where if refused else 'see git status in it'}"
-        return "" if _kept_elsewhere(ground, head) else f"its commit {head} is nowhere else"
+        if slot.state == "free" or _kept_elsewhere(ground, head):  # of a free one it was seen to when it came back
+            return ""
+        return f"its commit {head} is nowhere else"
 
 
 def _kept_elsewhere(ground: Ground, commit: str) -> str:

@@ -15,13 +15,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 STALE_SECS = 30.0
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
 @contextmanager
 def held(path: Path) -> Iterator[int]:
     """Hold the lock of this file, and give its descriptor for those who shall keep it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        descriptor = os.open(path, _OPEN, 0o666)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, _OPEN, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield descriptor

@@ -29,7 +29,7 @@ class Habits(NamedTuple):
 
 def make_commit(door: Door, tree: str, parents: Sequence[str], message: Message) -> str:
     """Make a commit object; the same words, time and identity give the same commit."""
-    habits = _habits(door)
+    habits = habits_of(door)
     when = f"{message.at_ms // 1000} +0000"
     heads = [f"tree {tree}", *(f"parent {parent}" for parent in dict.fromkeys(parents))]
     heads += [f"author {habits.author} {when}", f"committer {habits.committer} {when}"]
@@ -40,7 +40,7 @@ def make_commit(door: Door, tree: str, parents: Sequence[str], message: Message)
     return door.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content).line
 
 
-def _habits(door: Door) -> Habits:
+def habits_of(door: Door) -> Habits:
     """Learn the habits of a repository; it is asked again once its settings or our own identity have changed."""
     try:
         settings = (door.common / "config").read_bytes()

@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,6 @@ from loopr.world.repo.calls import Door
 
 _STEP = 64 * 1024
 _HISTORY = 64
-_LARGEST_TREE = 16 * 1024 * 1024
-_TREE = "040000"
 _TRIES = 5
 
 
@@ -31,10 +30,10 @@ class Found(NamedTuple):
     content: bytes
 
 
-def loose(door: Door, name: str, limit: int) -> Found | None:
+def loose(common: Path, name: str, limit: int) -> Found | None:
     """Read a loose object up to a limit of bytes, None if it is not loose or not whole."""
     try:
-        with _place(door, name).open("rb") as file:
+        with _place(common, name).open("rb") as file:
             unpack = zlib.decompressobj()
             text = unpack.decompress(file.read(_STEP), _STEP)
             kind, _, rest = text.partition(b" ")
@@ -54,7 +53,7 @@ def write_loose(door: Door, kind: str, content: bytes, *, long: bool) -> str:
     """Write an object as git does, whole or not at all, and return its name; `long` names are those of SHA-256."""
     whole = f"{kind} {len(content)}\0".encode() + content
     name = (hashlib.sha256 if long else hashlib.sha1)(whole).hexdigest()
-    file = _place(door, name)
+    file = _place(door.common, name)
     try:
         os.utime(file)  # what is young is left alone by those who collect garbage
     except OSError:
@@ -83,9 +82,9 @@ def _write(file: Path, packed: bytes) -> None:
         raise
 
 
-def _place(door: Door, name: str) -> Path:
+def _place(common: Path, name: str) -> Path:
     """The file of a loose object."""
-    return door.common / "objects" / name[:2] / name[2:]
+    return Path(f"{common}/objects/{name[:2]}/{name[2:]}")
 
 
 class Commit(NamedTuple):
@@ -97,7 +96,7 @@ class Commit(NamedTuple):
 
 def loose_commit(door: Door, name: str) -> Commit | None:
     """Read a loose commit."""
-    found = loose(door, name, _STEP)
+    found = loose(door.common, name, _STEP)
     if found is None or found.kind != "commit":
         return None
     head = found.content.partition(b"\n\n")[0].decode("ascii", "replace").splitlines()
@@ -121,8 +120,13 @@ def descends(door: Door, old: str, new: str) -> bool:
 
 def fork_of(door: Door, one: str, other: str) -> str:
     """Return where two lines of loose commits part if neither has joined another since, nothing if that is not seen."""
-    first = set(_line(door, one))
-    return next((name for name in _line(door, other) if name in first), "")
+    seen: tuple[set[str | None], set[str | None]] = (set(), set())
+    for step in zip_longest(_line(door, one), _line(door, other)):
+        for mine, others, name in zip(seen, reversed(seen), step, strict=True):
+            if name is not None and name in others:
+                return name
+            mine.add(name)
+    return ""
 
 
 def _line(door: Door, tip: str) -> Iterator[str]:
@@ -134,61 +138,3 @@ def _line(door: Door, tip: str) -> Iterator[str]:
         if commit is None or len(commit.parents) != 1:
             return
         name = commit.parents[0]
-
-
-class Leaf(NamedTuple):
-    """What a tree has at a path: a mode as git writes it, and an object."""
-
-    mode: str
-    name: str
-
-
-class NotLoose(Exception):
-    """Something that has to be read is packed."""
-
-
-def differing(door: Door, old: str, new: str) -> dict[str, tuple[Leaf | None, Leaf | None]] | None:
-    """Compare two trees or commits path by path, None if not all that differs is loose."""
-    found: dict[str, tuple[Leaf | None, Leaf | None]] = {}
-    try:
-        _compare(door, "", (_as_tree(door, old), _as_tree(door, new)), found)
-    except NotLoose:
-        return None
-    return dict(sorted(found.items(), key=lambda each: os.fsencode(each[0])))
-
-
-def _compare(door: Door, above: str, trees: tuple[str, str], found: dict[str, tuple[Leaf | None, Leaf | None]]) -> None:
-    """Compare two trees, of which either may be missing, and what is below them."""
-    if trees[0] == trees[1]:
-        return
-    before, after = (_read_tree(door, name) if name else {} for name in trees)
-    for key in before.keys() | after.keys():
-        sides = (before.get(key), after.get(key))
-        if sides[0] == sides[1]:
-            continue
-        below = ["" if side is None or side.mode != _TREE else side.name for side in sides]
-        leaves = [None if side is None or side.mode == _TREE else side for side in sides]
-        path = above + key
-        if any(leaves):
-            found[path] = (leaves[0], leaves[1])
-        _compare(door, f"{path}/", (below[0], below[1]), found)
-
-
-def _as_tree(door: Door, name: str) -> str:
-    """Return the tree of a commit, or the tree itself."""
-    commit = loose_commit(door, name)
-    return commit.tree if commit else name
-
-
-def _read_tree(door: Door, name: str) -> dict[str, Leaf]:
-    """Read one loose tree."""
-    found = loose(door, name, _LARGEST_TREE)
-    if found is None or found.kind != "tree" or found.size > _LARGEST_TREE:
-        raise NotLoose
-    width, at, content, rows = len(name) // 2, 0, found.content, {}
-    while at < len(content):
-        end = content.index(b"\0", at)
-        mode, _, path = content[at:end].partition(b" ")
-        rows[os.fsdecode(path)] = Leaf(mode.decode().zfill(6), content[end + 1 : end + 1 + width].hex())
-        at = end + 1 + width
-    return rows

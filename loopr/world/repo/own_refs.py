@@ -1,19 +1,20 @@
 """Refs of loopr's own, moved without starting git: most moves of a loop are of its own branch and of what marks it.
 
-Knows how git moves a ref, by a lock file and a rename, so that both may do it at the same time; what is out of the
-ordinary is left to git. Must never delete a ref, nor move one that is not below a prefix of ours.
+Knows how git moves and deletes a ref, by a lock file and a rename, so that both may do it at the same time; what is out
+of the ordinary is left to git. Must never touch a ref that is not below a prefix of ours.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from loopr.world.repo.calls import Door
 from loopr.world.repo.ref_locks import lock_file, lock_ref, taking_turns, unlock_ref
-from loopr.world.repo.refs import Move, any_packed_below, move_refs, read_refs
+from loopr.world.repo.refs import PACKED, Move, any_packed_below, move_refs, read_refs
 
 _LOGGED = "loopr <loopr@localhost>"
 
@@ -24,27 +25,72 @@ def put_refs(door: Door, moves: Sequence[Move], why: str) -> None:
     A crash may come between two of them: only for refs whose order makes that harmless.
     """
     for move in moves:
-        with taking_turns(door.common):
-            done = _put(door, move, why)
-        if not done:  # it is locked, or elsewhere, or a branch is in the way: git knows how to wait, and what to say
-            move_refs(door, [move], why)
+        put_together(door, [move], why)
 
 
-def _put(door: Door, move: Move, why: str) -> bool:
-    """Set one ref, and say whether that was done; nothing has changed if not."""
-    if not lock_ref(door.common, move.ref, move.new):
-        return False
-    try:
-        before = read_refs(door, move.ref).get(move.ref, "")
-        if move.old not in (None, before) or not (before or _is_free(door, move.ref)):
+def put_together(door: Door, moves: Sequence[Move], why: str) -> None:
+    """Set refs, all or none; `RefRaced` where one was not where it was expected. A crash leaves the last undone."""
+    with taking_turns(door.common):
+        done = _put(door, moves, why)
+    if not done:  # one is locked, or elsewhere, or a branch is in the way: git knows how to wait, and what to say
+        move_refs(door, moves, why)
+
+
+def drop_refs(door: Door, refs: Mapping[str, str], why: str) -> None:
+    """Delete refs, all or none, each only where it is expected; for whoever holds the lock around what all share."""
+    with taking_turns(door.common):
+        done = _drop(door, refs)
+    if not done:
+        move_refs(door, [Move(ref, "", old) for ref, old in refs.items()], why)
+
+
+def _put(door: Door, moves: Sequence[Move], why: str) -> bool:
+    """Set some refs, and say whether that was done; nothing has changed if not."""
+    with _locking(door.common, {move.ref: move.new for move in moves}) as locked:
+        before = read_refs(door, *(move.ref for move in moves)) if locked else {}
+        if not locked or not all(_may_move(door, move, before.get(move.ref, "")) for move in moves):
             return False
-        lock_file(door.common, move.ref).replace(door.common / move.ref)
-        _log(door, move._replace(old=before), why)
+        for count, move in enumerate(moves):
+            try:
+                lock_file(door.common, move.ref).replace(door.common / move.ref)
+            except OSError:
+                if count:
+                    raise
+                return False
+            _log(door, move._replace(old=before.get(move.ref, "")), why)
         return True
-    except OSError:
-        return False
+
+
+def _may_move(door: Door, move: Move, before: str) -> bool:
+    """Say whether a ref is where it was expected, and nothing is in its way."""
+    return move.old in (None, before) and bool(before or _is_free(door, move.ref))
+
+
+def _drop(door: Door, refs: Mapping[str, str]) -> bool:
+    """Delete some refs of which none is packed, and say whether that was done; nothing has changed if not."""
+    with _locking(door.common, dict.fromkeys((*refs, PACKED), "")) as locked:  # so that nobody packs one meanwhile
+        if not locked or read_refs(door, *refs) != refs or any(any_packed_below(door, ref) for ref in refs):
+            return False
+        for ref in refs:
+            (door.common / "logs" / ref).unlink(missing_ok=True)
+            (door.common / ref).unlink()
+        return True
+
+
+@contextmanager
+def _locking(common: Path, refs: Mapping[str, str]) -> Iterator[bool]:
+    """Lock refs with the commits that they shall have, and say whether that could be done."""
+    tried: list[str] = []
+    try:
+        for ref, commit in refs.items():
+            tried.append(ref)
+            if not lock_ref(common, ref, commit):
+                yield False
+                return
+        yield True
     finally:
-        unlock_ref(door.common, move.ref)
+        for ref in tried:
+            unlock_ref(common, ref)
 
 
 def _is_free(door: Door, ref: str) -> bool:

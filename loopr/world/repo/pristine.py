@@ -11,13 +11,14 @@ import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from loopr.errors import WorldError
 from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.rules import RULES_MARK, note_rules, put_seal, rules_differ, sealed, some_rules
-from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, write_line
+from loopr.world.repo.slots import INDEX_MARK, LAST_LOOP, PRIVATE_INDEX, Opened, copy_over, note_index, write_line
 
-_KEPT = frozenset({"HEAD", "commondir", "gitdir", "locked", PRIVATE_INDEX, RULES_MARK})
+_KEPT = frozenset({"HEAD", "commondir", "gitdir", "locked", PRIVATE_INDEX, INDEX_MARK, LAST_LOOP, RULES_MARK})
 _GITLINK = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ 0\t([^\0]+)")
 
 
@@ -45,10 +46,16 @@ def make_pristine(at: Opened, commit: str) -> None:
         left = _clean(at, commit, filled)
     if left:
         raise Unclean(f"{at.place} does not come clean: {left}")
-    remove(admin / "logs")  # it would tell of the last loop's commits
+    make_ready(at, commit)
+
+
+def make_ready(at: Opened, commit: str) -> None:
+    """Put a worktree that has the files and the index of a commit onto its branch."""
+    remove(at.admin / "logs")  # it would tell of the last loop's commits
     put_seal(at)
-    write_line(admin / "HEAD", f"ref: {at.branch}")
-    copy_over(admin / "index", admin / PRIVATE_INDEX)
+    write_line(at.admin / "HEAD", f"ref: {at.branch}")
+    copy_over(at.admin / "index", at.admin / PRIVATE_INDEX)
+    note_index(at.admin, commit)
 
 
 def _clean(at: Opened, commit: str, filled: bool) -> str:
@@ -59,9 +66,13 @@ def _clean(at: Opened, commit: str, filled: bool) -> str:
         return written.err.strip()
     if filled:
         _empty_submodules(at.place, at.door.run("ls-files", "-s", "-z").out)
-    _sweep(at.place)
     cleaned = at.door.ask("clean", "-ffdxq")
-    return cleaned.err.strip() or "git clean failed" if cleaned.code else ""
+    if cleaned.code:
+        return cleaned.err.strip() or "git clean failed"
+    inner = sweep(at.place).repositories
+    if inner:  # whose commits a checkout without an index would take away
+        raise Unclean(f"{at.place} does not come clean: {inner[0]} is a repository of its own")
+    return ""
 
 
 def purge(admin: Path) -> None:
@@ -96,13 +107,29 @@ def _empty_submodules(place: Path, listed: bytes) -> None:
             folder.mkdir()
 
 
-def _sweep(place: Path) -> None:
-    """Remove pipes, sockets and devices, which git does not see."""
-    folders = [str(place)]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
+class Swept(NamedTuple):
+    """What git does not tell of a checkout: repositories in tracked folders, and folders with nothing in them."""
+
+    repositories: list[str]
+    empty: list[str]
+
+
+def sweep(place: Path) -> Swept:
+    """Remove pipes, sockets and devices, which git does not see, and say what else it does not."""
+    folders, found = [str(place)], Swept([], [])
+    for folder in folders:  # it grows meanwhile
+        is_empty = True
+        with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
+                if entry.name == ".git" and folder is not folders[0]:
+                    found.repositories.append(folder)
+                elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                    is_empty = False
+                elif entry.is_dir(follow_symlinks=False):
+                    is_empty = False
                     folders.append(entry.path)
-                elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
+                else:
                     remove(Path(entry.path))
+        if is_empty:
+            found.empty.append(folder)
+    return found

@@ -33,14 +33,15 @@ def free_left_locks(common: Path) -> None:
 
 
 def lock_ref(common: Path, ref: str, commit: str) -> bool:
-    """Lock a ref, with the commit that it shall have in the lock file; only for whose turn it is."""
+    """Lock a ref, with the commit that it shall have in the lock file, if any; only for whose turn it is."""
     file, lock = _file(common, ref), lock_file(common, ref)
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         with file.open("w", encoding="ascii") as opened:
-            opened.write(f"{commit}\n")
-            opened.flush()
-            os.fsync(opened.fileno())
+            if commit:
+                opened.write(f"{commit}\n")
+                opened.flush()
+                os.fsync(opened.fileno())
         lock.hardlink_to(file)
     except OSError:
         file.unlink(missing_ok=True)

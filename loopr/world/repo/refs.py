@@ -18,6 +18,7 @@ from loopr.world.repo.objects import descends, fork_of, loose_commit
 from loopr.world.repo.ref_locks import free_left_locks
 
 LOOSE_LIMIT = 1000
+PACKED = "packed-refs"
 _ABSENT = ("0" * 40, "0" * 64)
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _RACED = re.compile(r"but expected|reference already exists|unable to resolve reference|reference is missing")
@@ -78,7 +79,7 @@ def _read_below(door: Door, folders: Sequence[str]) -> dict[str, str]:
 
 def _packed(door: Door) -> dict[str, str]:
     """Read the packed refs; the last version read is kept, for a file that git replaces whole."""
-    file = door.common / "packed-refs"
+    file = door.common / PACKED
     try:
         facts = file.stat()
     except OSError:
@@ -131,7 +132,7 @@ def is_ancestor(door: Door, old: str, new: str) -> bool:
 
 def merge_base(door: Door, one: str, other: str) -> str:
     """Return the commit at which two lines part, nothing where they have none in common."""
-    known = one if descends(door, one, other) else fork_of(door, one, other)
+    known = fork_of(door, one, other) or (one if descends(door, one, other) else "")
     if known:
         return known
     said = door.ask("merge-base", one, other)

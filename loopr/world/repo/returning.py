@@ -12,18 +12,19 @@ from pathlib import Path
 from loopr.errors import Problem
 from loopr.world.repo.branches import head_of, loop_tip
 from loopr.world.repo.calls import QUIET, Door
-from loopr.world.repo.checkouts import checkouts, read_line
-from loopr.world.repo.commits import write_tree
+from loopr.world.repo.checkouts import is_checked_out, read_line
 from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, WORK, Ground, backup_ref
 from loopr.world.repo.laying import finish
-from loopr.world.repo.making import make_commit
-from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.own_refs import drop_refs, put_refs
 from loopr.world.repo.refs import Move, commit_of, contained_in, is_ancestor, move_refs, read_refs
+from loopr.world.repo.reusing import save_files
 from loopr.world.repo.slots import (
+    LAST_LOOP,
     LOCK_REASON,
     PRIVATE_INDEX,
     Opened,
     Slot,
+    Slots,
     displaced,
     load,
     opened,
@@ -31,7 +32,7 @@ from loopr.world.repo.slots import (
     slot_of,
     write_line,
 )
-from loopr.world.repo.words import Message, Released
+from loopr.world.repo.words import Released
 from loopr.world.repo.worktrees import Occupied, nobody, put, remove_worktree, retire
 
 
@@ -40,25 +41,31 @@ def release(ground: Ground, name: str, occupied: Occupied = nobody, *, derived: 
     slot = slot_of(ground, name)
     outcome = Released("absent")
     if slot is not None:
+        goes = slot.state == "used" and not _has_room(ground, load(ground))
         if slot.place(ground).is_dir():
             why = occupied(slot.place(ground))
             if why:
                 retire(ground, slot, why)
                 return Released("kept", why)
-            why = _emptied(ground, slot, derived)
+            why = _emptied(ground, slot, derived=derived, goes=goes)
             if why:
                 return Released("kept", why)
-        outcome = _to_pool(ground, slot)
+        outcome = _to_pool(ground, slot, goes=goes)
     _drop_refs(ground, name, derived)
     return outcome
 
 
-def _emptied(ground: Ground, slot: Slot, derived: bool) -> str:
-    """Save what a worktree holds and take it off its branch; says why that cannot be."""
+def _has_room(ground: Ground, slots: Slots) -> bool:
+    """Say whether the pool takes one more."""
+    return sum(each.state == "free" for each in slots.values()) < ground.pool
+
+
+def _emptied(ground: Ground, slot: Slot, *, derived: bool, goes: bool) -> str:
+    """Save what a worktree holds, before it goes for good in any case, and take it off its branch; says why not."""
     with opened(ground, slot) as at:
         if slot.state == "used":
             finish(at)
-            why = "" if derived else unsaved(at)
+            why = "" if derived else unsaved(at, goes=goes)
             if why:
                 return why
         write_line(at.admin / "HEAD", _last_commit(at))
@@ -88,8 +95,11 @@ def set_aside(ground: Ground, name: str, why: str) -> str:
     return ground.short_branch(aside)
 
 
-def unsaved(at: Opened) -> str:
-    """Save what a worktree holds that is not committed, and say what cannot be saved."""
+def unsaved(at: Opened, *, goes: bool) -> str:
+    """Save what a worktree holds that is not committed, and say what cannot be saved.
+
+    What came after a commit of everything is saved by whoever gets the worktree next, before a file is touched.
+    """
     if displaced(at.place):
         return "a repository of its own was made in it"
     locked = read_line(at.admin / "locked")
@@ -102,6 +112,8 @@ def unsaved(at: Opened) -> str:
     tip = _last_commit(at)
     if head and head != tip and not is_ancestor(at.door, head, tip):
         put_refs(at.door, [Move(backup_ref(at.name, head), head)], "loopr: keep")
+    if not goes and read_line(at.admin / LAST_LOOP) == at.name and not (at.admin / "modules").exists():
+        return ""
     refused = _save_files(at, head or tip)
     return f"it holds {refused[0].where}, which is not committed: {refused[0].message}" if refused else ""
 
@@ -113,11 +125,7 @@ def _save_files(at: Opened, parent: str) -> list[Problem]:
     )
     if listed.code == 0 and not listed.out:
         return []
-    tree, refused = write_tree(at, parent, all_paths=True)
-    if tree:
-        saved = make_commit(at.door, tree, [parent], Message(f"What was left in the worktree of {at.name}"))
-        put_refs(at.door, [Move(backup_ref(at.name, saved), saved)], "loopr: keep")
-    return refused
+    return save_files(at, at.name, parent)
 
 
 def _not_own() -> tuple[str, str]:
@@ -147,13 +155,15 @@ def _submodules(folder: Path) -> Iterator[Path]:
             yield Path(path)
 
 
-def _to_pool(ground: Ground, slot: Slot) -> Released:
-    """Put a worktree into the pool, or have git remove it if there are enough; a crash leaves it on its way."""
+def _to_pool(ground: Ground, slot: Slot, *, goes: bool) -> Released:
+    """Put a worktree into the pool, or have git remove it if there are enough; a crash leaves it on its way.
+
+    One that goes was looked through for what came late: no other is removed.
+    """
     with ground.alone() as door:
         slots = load(ground)
         place, pooled = slot.place(ground), slot.pool_place(ground)
-        free = sum(each.state == "free" for each in slots.values())
-        if free >= ground.pool or not (place.is_dir() or pooled.is_dir()):
+        if (goes and not _has_room(ground, slots)) or not (place.is_dir() or pooled.is_dir()):
             remove_worktree(ground, slots, slot, door)
             save(ground, slots)
             return Released("removed")
@@ -175,10 +185,10 @@ def _drop_refs(ground: Ground, name: str, derived: bool) -> None:
     tips = {refs[ref] for ref in (branch, WORK + name) if ref in refs}
     landed = read_refs(ground.door, LANDED + name).get(LANDED + name)
     safe = derived or all(tip == landed or is_safe(ground, tip) for tip in tips)
-    if not refs or not safe or any(each.branch == branch for each in checkouts(ground)):
+    if not refs or not safe or is_checked_out(ground, branch):
         return
     with ground.alone() as door:
-        move_refs(door, [Move(ref, "", old) for ref, old in refs.items()], f"loopr: done with {name}")
+        drop_refs(door, refs, f"loopr: done with {name}")
 
 
 def is_safe(ground: Ground, commit: str) -> str:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from loopr.errors import Problem
 from loopr.world.repo.calls import Door, GitFailed, Said
-from loopr.world.repo.objects import Leaf, differing, loose
+from loopr.world.repo.objects import loose
+from loopr.world.repo.trees import Leaf, differing
 
 NOTHING = "000000"
 _HEAD_BYTES = 256 * 1024
@@ -111,7 +112,7 @@ def _left_markers(door: Door, marked: list[Entry]) -> Iterator[Problem]:
 
 def _sizes(door: Door, blobs: list[str]) -> dict[str, int]:
     """Return the sizes of objects."""
-    known = {blob: loose(door, blob, 0) for blob in dict.fromkeys(blobs)}
+    known = {blob: loose(door.common, blob, 0) for blob in dict.fromkeys(blobs)}
     found = {blob: each.size for blob, each in known.items() if each is not None}
     asked = "".join(f"{blob}\n" for blob in known.keys() - found.keys()).encode()
     if asked:
@@ -122,7 +123,7 @@ def _sizes(door: Door, blobs: list[str]) -> dict[str, int]:
 
 def _contents(door: Door, blobs: list[str]) -> dict[str, bytes]:
     """Return the contents of objects that are not too large."""
-    known = {blob: loose(door, blob, _WHOLE) for blob in dict.fromkeys(blobs)}
+    known = {blob: loose(door.common, blob, _WHOLE) for blob in dict.fromkeys(blobs)}
     found = {blob: each.content for blob, each in known.items() if each is not None}
     asked = "".join(f"{blob}\n" for blob in known.keys() - found.keys()).encode()
     said = door.run("cat-file", "--batch", stdin=asked) if asked else Said(0, b"", "")

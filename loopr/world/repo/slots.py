@@ -23,6 +23,8 @@ from loopr.world.repo.locks import held
 
 LOCK_REASON = "loopr"
 PRIVATE_INDEX = "loopr-index"
+INDEX_MARK = "loopr-index-at"  # names the commit of that index
+LAST_LOOP = "loopr-last"  # names the loop of which all was committed, and no command has begun since
 _ID = "loopr-"
 _SERVING = frozenset({"preparing", "used", "returning"})
 _HEAD = re.compile(r"ref: refs/|[0-9a-f]{40}")
@@ -194,6 +196,26 @@ def copy_over(source: Path, target: Path) -> None:
     fresh = target.with_name(target.name + ".loopr-new")
     shutil.copyfile(source, fresh)
     fresh.replace(target)
+
+
+def note_index(admin: Path, commit: str) -> None:
+    """Note that our own index stands at a commit."""
+    write_line(admin / INDEX_MARK, f"{commit} {_version(admin / PRIVATE_INDEX)}")
+
+
+def index_at(admin: Path) -> str:
+    """Return the commit that our own index stands at, nothing if anybody may have written to it since."""
+    commit, _, version = read_line(admin / INDEX_MARK).partition(" ")
+    return commit if version and version == _version(admin / PRIVATE_INDEX) else ""
+
+
+def _version(file: Path) -> str:
+    """Tell a file from whatever is later in its place: nobody can set when it was last changed."""
+    try:
+        facts = file.stat()
+    except OSError:
+        return ""
+    return f"{facts.st_ino} {facts.st_ctime_ns} {facts.st_size}"
 
 
 def _file(ground: Ground) -> Path:

@@ -1,6 +1,6 @@
 """Which files of a person's checkout a move of its branch would touch, and whether it would take anything from them.
 
-Knows tracked, staged, untracked and ignored files. Must never change one.
+Knows tracked, staged, untracked and ignored files. Must never change one but to undo what a move has begun.
 """
 
 from __future__ import annotations
@@ -55,6 +55,22 @@ def undo(door: Door, before: Sequence[Held]) -> None:
     if before:
         rows = (f"{held.mode} {held.blob}\t".encode() + os.fsencode(held.path) + b"\0" for held in before)
         door.run("update-index", "-z", "--index-info", stdin=b"".join(rows))
+
+
+def put_back(door: Door, old: str, entries: Sequence[Entry]) -> None:
+    """Undo what a move has begun before it failed: these paths, and no others, are as the old commit has them."""
+    staged, on_disk = _staged(door), _on_disk(door, entries)
+    begun = [each for each in entries if each.path in staged or on_disk[each.path] != (each.was, each.old)]
+    if not begun:
+        return
+    # what is in neither commit nor index, git would leave where it lies
+    known = [Held(each.path, each.mode, each.blob) for each in begun if each.mode != _NOTHING]
+    undo(door, known)
+    door.run(
+        *("restore", f"--source={old}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"),
+        stdin=b"".join(os.fsencode(each.path) + b"\0" for each in begun),
+        variables={"GIT_LITERAL_PATHSPECS": "1"},
+    )
 
 
 def _staged(door: Door) -> dict[str, Held]:

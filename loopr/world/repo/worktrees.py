@@ -17,9 +17,10 @@ from loopr.world.repo.conflicts import lay_files
 from loopr.world.repo.ground import OWN_FOLDER, WORK, Ground, backup_ref
 from loopr.world.repo.include import copy_included
 from loopr.world.repo.laying import finish
-from loopr.world.repo.pristine import Unclean, make_pristine, remove
+from loopr.world.repo.pristine import Unclean, remove
 from loopr.world.repo.records import read_record
 from loopr.world.repo.refs import Move, is_ancestor, merge_base, move_refs, read_refs
+from loopr.world.repo.reusing import prepare
 from loopr.world.repo.slots import (
     LOCK_REASON,
     Slot,
@@ -59,9 +60,12 @@ def take(ground: Ground, name: str, start: str, occupied: Occupied = nobody) -> 
             if slot.state == "used":
                 finish(at)
                 return _worktree(ground, slot, loop_tip(ground, name), start)
+            is_new = all(each.name == ".git" for each in at.place.iterdir())
             try:
-                make_pristine(at, tip)
+                prepare(at, tip)
             except Unclean as error:
+                if is_new:
+                    raise _cannot_be_made(ground, slot, error) from error
                 retire(ground, slot, str(error))
                 continue
             copied = copy_included(ground, slot.place(ground))
@@ -71,6 +75,18 @@ def take(ground: Ground, name: str, start: str, occupied: Occupied = nobody) -> 
         put(ground, slot._replace(state="used"))
         return _worktree(ground, slot, tip, start)._replace(fresh=True, copied=copied)
     raise WorldError(f"no worktree for {name} comes clean", hint="`loopr gc --dry-run` names those that were set aside")
+
+
+def _cannot_be_made(ground: Ground, slot: Slot, error: Unclean) -> WorldError:
+    """Take away a new worktree that git cannot fill, in which nothing is anybody's: a second would fare no better."""
+    with ground.alone() as door:
+        slots = load(ground)
+        remove_worktree(ground, slots, slot, door)
+        save(ground, slots)
+    why = str(error).removeprefix(f"{slot.place(ground)} ")
+    return WorldError(
+        f"a new worktree for {slot.name} {why}", hint="mend what git names: `git worktree add` would say so"
+    )
 
 
 def _worktree(ground: Ground, slot: Slot, tip: str, start: str) -> Worktree:

@@ -115,7 +115,7 @@ def test_a_large_loose_object_is_read_as_far_as_asked(tmp_path: Path) -> None:
     write(root, {"large.txt": text})
     name = git(root, "hash-object", "-w", "large.txt")
     door = ground_of(root).door
-    head, whole = loose(door, name, 100), loose(door, name, 1 << 40)
+    head, whole = loose(door.common, name, 100), loose(door.common, name, 1 << 40)
     assert head is not None
     assert whole is not None
     assert (head.kind, head.size, head.content) == ("blob", len(text), text[:100].encode())

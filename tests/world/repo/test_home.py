@@ -135,6 +135,38 @@ def test_adopting_can_be_undone(tmp_path: Path) -> None:
     assert git(root, "status", "--porcelain") == before
 
 
+def seen(root: Path) -> tuple[object, ...]:
+    """Return what a person sees of their checkout: what is staged, what differs, and every file."""
+    files = {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file() and ".git" not in path.parts}
+    return git(root, "status", "--porcelain"), git(root, "ls-files", "--stage"), files
+
+
+def test_what_git_has_begun_is_undone(tmp_path: Path) -> None:
+    """When git writes the files and then cannot move the branch, the checkout is as it was, edits and all."""
+    root, ground = done_plan(tmp_path, {"a.txt": "changed\n", "new/n.txt": "new\n", "same.txt": "same\n"})
+    write(root, {"same.txt": "same\n", "mine.txt": "untracked\n", "src/b.py": "b = 'edited by me'\n"})
+    built = candidate(ground)
+    lock = root / ".git" / "refs" / "heads" / "main.lock"
+    lock.touch()
+    before = seen(root)
+    assert isinstance(home.bring_home(ground, built), Refusal)
+    assert seen(root) == before
+    lock.unlink()
+    assert isinstance(home.bring_home(ground, built), CameHome)
+    assert git(root, "status", "--porcelain") == "M src/b.py\n?? mine.txt"
+
+
+def test_a_file_that_was_half_written_is_put_back(tmp_path: Path) -> None:
+    """What a failed move has left of a path is undone, whether git had it before or not; nothing else is touched."""
+    root, ground = done_plan(tmp_path)
+    write(root, {"mine.txt": "untracked\n", "src/b.py": "b = 'edited by me'\n"})
+    before = seen(root)
+    write(root, {"a.txt": "chan", "new/n.txt": "n"})
+    door = ground.users_door
+    touching.put_back(door, git(root, "rev-parse", "main"), changed_entries(door, "main", "loopr/oauth"))
+    assert seen(root) == before
+
+
 OBSTACLES = {
     "edited": ({"a.txt": "mine\n"}, [], "a.txt differs from the last commit"),
     "untracked": ({"new/n.txt": "mine\n"}, [], "new/n.txt is there"),

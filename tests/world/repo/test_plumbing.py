@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 
 from loopr.world.repo import branches, calls, commits, landing, returning, watch, worktrees
+from loopr.world.repo.calls import Door, GitFailed
+from loopr.world.repo.entries import leaves_at
 from loopr.world.repo.making import make_commit
-from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.merging import merge_trees
+from loopr.world.repo.own_refs import drop_refs, put_refs, put_together
 from loopr.world.repo.protection import Protect, changed_protected
-from loopr.world.repo.ref_locks import lock_file
-from loopr.world.repo.refs import Move, RefRaced, refs_below
+from loopr.world.repo.ref_locks import lock_file, lock_ref
+from loopr.world.repo.refs import PACKED, Move, RefRaced, merge_base, refs_below
 from loopr.world.repo.scanning import changed_entries
+from loopr.world.repo.trees import Leaf, NotLoose, grafted
 from loopr.world.repo.words import Message
 from tests.world.repo.grounds import PLAN, begin, git, ground_of, log, plant, say, take, write
 
@@ -116,6 +120,97 @@ def test_trees_are_compared_as_git_compares_them(tmp_path: Path) -> None:
     assert changed_entries(door, commits[0], commits[-1]) == changed_entries(door, commits[0], commits[-1], ":(top)")
 
 
+def test_trees_are_made_as_git_makes_them(tmp_path: Path) -> None:
+    """Whatever is added, changed and deleted, a tree that was grafted is the one of git's index, or is left to git."""
+    root = plant(tmp_path / "repo")
+    door, made = ground_of(root).door, 0
+    names = ["a", "a.b", "a-b", "a0", "ä", "x y", "dir", "dir.c"]
+    for _ in range(30):
+        old = git(root, "rev-parse", "HEAD")
+        chosen = [random.choice(["", "deep/", "deep/er/", "dir/"]) + name for name in random.sample(names, 3)]
+        for path in chosen:
+            if any(each.is_file() for each in (root / path).parents if each != root) or (root / path).is_dir():
+                continue
+            (root / path).unlink(missing_ok=True)
+            if random.random() < 0.7:
+                write(root, {path: str(random.random())})
+                (root / path).chmod(random.choice([0o644, 0o755]))
+        git(root, "add", "-A")
+        git(root, "commit", "-q", "--allow-empty", "-m", "more")
+        new = git(root, "rev-parse", "HEAD")
+        paths = [each.path for each in changed_entries(door, old, new)]
+        leaves = leaves_at(root / ".git" / "index", [*paths, "src/b.py", "not/there"], 40)
+        if leaves is None:  # of a path that has gone, another ends with the same letters
+            continue
+        rows = git(root, "ls-files", "-s", "-z", "--", *(f":(literal){path}" for path in leaves)).split("\0")[:-1]
+        listed = {row.partition("\t")[2]: Leaf(*row.split()[:2]) for row in rows}
+        assert leaves == {path: listed.get(path) for path in leaves}
+        try:
+            assert grafted(door, old, leaves) == git(root, "rev-parse", "HEAD^{tree}")
+            made += 1
+        except NotLoose:
+            assert any("dir" in path or "a" in path for path in paths)  # where a file and a folder change places
+    assert made
+
+
+def test_an_entry_of_an_index_is_never_mistaken(tmp_path: Path) -> None:
+    """A version that is not known is left to git, and so is a long name, and a name at the end of another's."""
+    long = "x" * 250 + "/" + "y" * 50
+    root = plant(tmp_path / "repo", {"b": "b\n", "ab": "ab\n", "d/aa": "", "d/ab": "", long: "long\n"})
+    index = root / ".git" / "index"
+    assert leaves_at(index, ["b"], 40) == {"b": Leaf("100644", git(root, "rev-parse", "HEAD:b"))}
+    git(root, "rm", "-q", "--cached", "b")
+    assert leaves_at(index, ["b"], 40) is None
+    assert leaves_at(index, [long], 40) is None
+    git(root, "update-index", "--index-version", "4")
+    assert leaves_at(index, ["d/ab"], 40) is None
+    git(root, "update-index", "--index-version", "2")
+    git(root, "update-index", "--assume-unchanged", "ab")
+    assert leaves_at(index, ["ab"], 40) is None
+
+
+def test_commits_are_merged_as_git_merges_them(tmp_path: Path) -> None:
+    """Two lines of commits give git's own base, and git's own tree or conflict, with or without its help."""
+    names = ["a", "b", "d/a", "d/b"]
+    root = plant(tmp_path / "repo", {name: f"{name}\n" * 9 for name in names})
+    door, merged = ground_of(root).door, {}
+    for _ in range(16):
+        tips = []
+        for side in ("one", "two"):
+            git(root, "checkout", "-q", "--detach", "main")
+            for path in random.sample([*names, side, f"{side}/{side}", "new/er", "new"], random.randint(1, 3)):
+                if (root / path).is_dir() or (root / path).parent.is_file():
+                    continue
+                if path in names and random.random() < 0.4:
+                    git(root, "mv", path, f"moved-{side}-{path.replace('/', '-')}")
+                else:
+                    write(root, {path: f"{path}\n" * 8 + f"{side}\n"})
+                git(root, "add", "-A")
+                git(root, "commit", "-q", "-m", side)
+            tips.append(git(root, "rev-parse", "HEAD"))
+        one, two = tips
+        assert merge_base(door, one, two) == git(root, "merge-base", one, two)
+        merged[one, two] = merge_trees(door, one, two)
+    git(root, "repack", "-adq")
+    git(root, "prune-packed", "-q")  # what is packed is left to git
+    for (one, two), before in merged.items():
+        assert merge_trees(door, one, two) == before
+
+
+def test_a_folder_that_was_moved_is_merged_by_git(tmp_path: Path) -> None:
+    """Where one side has moved a folder to which the other has added a file, git says what it thinks of that."""
+    root = plant(tmp_path / "repo", {"d/a": "a\n" * 9, "d/b": "b\n" * 9})
+    git(root, "checkout", "-q", "-b", "one")
+    git(root, "mv", "d", "e")
+    git(root, "commit", "-q", "-m", "moved")
+    git(root, "checkout", "-q", "-b", "two", "main")
+    write(root, {"d/new": "new\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "added")
+    one, two = (git(root, "rev-parse", side) for side in ("one", "two"))
+    assert merge_trees(ground_of(root).users_door, one, two).files == ("e/new",)
+
+
 @pytest.mark.parametrize("pattern", ["tests", "tests/", "a.txt", "src/b.py", "src/b", ".", "./a.txt", "..x", "*.py"])
 def test_plain_patterns_protect_what_git_says_they_do(pattern: str, tmp_path: Path) -> None:
     """A pattern that is just a path covers what it covers for git."""
@@ -175,6 +270,52 @@ def test_the_log_of_a_branch_goes_on(tmp_path: Path) -> None:
     assert git(root, "reflog", "--format=%gs", "loopr/one").splitlines()[0] == "loopr: commit"
 
 
+@pytest.mark.parametrize("odd", ["", "moved", "packed", "locked"])
+def test_refs_are_set_or_deleted_together_or_not_at_all(odd: str, tmp_path: Path) -> None:
+    """Where one of several refs is elsewhere none is set or deleted; where git has them otherwise git does it."""
+    root = plant(tmp_path / "repo")
+    door, tip = ground_of(root).door, git(root, "rev-parse", "HEAD")
+    new = git(root, "commit-tree", "-p", tip, "-m", "new", f"{tip}^{{tree}}")
+    refs = ["refs/heads/loopr/one", "refs/loopr/work/one", "refs/loopr/landed/one"]
+    put_together(door, [Move(ref, tip, "") for ref in refs], "made")
+    if odd == "moved":
+        git(root, "update-ref", refs[2], new)
+    elif odd == "packed":
+        git(root, "pack-refs", "--all")
+    elif odd == "locked":
+        (root / ".git" / "packed-refs.lock").touch()
+    before = dict.fromkeys(refs, tip) | ({refs[2]: new} if odd == "moved" else {})
+    if odd == "moved":
+        with pytest.raises(RefRaced):
+            put_together(door, [Move(ref, new, tip) for ref in refs], "moved")
+        with pytest.raises(RefRaced):
+            drop_refs(door, dict.fromkeys(refs, tip), "dropped")
+        assert refs_below(door, *refs) == before
+        return
+    put_together(door, [Move(ref, new, tip) for ref in refs], "moved")
+    assert git(root, "for-each-ref", "--format=%(objectname)", *refs).split() == [new] * 3
+    if odd == "locked":
+        hasty = Door(door.git_dir, door.common, door.work_tree, (("core.packedRefsTimeout", "0"),))
+        with pytest.raises(GitFailed, match="Another git process"):
+            drop_refs(hasty, dict.fromkeys(refs, new), "dropped")
+        return
+    drop_refs(door, dict.fromkeys(refs, new), "dropped")
+    assert git(root, "for-each-ref", *refs) == ""
+    assert not (root / ".git" / "logs" / refs[0]).exists()
+    assert not [*(root / ".git").glob("*.lock"), *(root / ".git" / "refs").rglob("*.lock")]
+
+
+def test_packed_refs_that_a_killed_engine_left_locked_are_freed(tmp_path: Path) -> None:
+    """An engine killed while it deletes refs keeps nobody from deleting, or packing, them."""
+    root = plant(tmp_path / "repo")
+    door, tip = ground_of(root).door, git(root, "rev-parse", "HEAD")
+    put_refs(door, [Move(REF, tip, "")], "made")
+    assert lock_ref(door.common, PACKED, "")
+    drop_refs(door, {REF: tip}, "dropped")
+    assert git(root, "for-each-ref", REF) == ""
+    git(root, "pack-refs", "--all")
+
+
 @pytest.mark.parametrize("step", ["hardlink_to", "replace", "unlink"])
 def test_a_lock_of_a_killed_engine_is_freed(step: str, tmp_path: Path) -> None:
     """After kill -9 between any two steps of a move the next goes through at once; a lock of git's is left alone."""
@@ -219,7 +360,7 @@ def test_looking_twice_asks_git_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_loop_takes_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a pooled worktree to its return, one loop that lands starts git eight times: that is what a loop costs."""
+    """From a pooled worktree to its return, one loop that lands starts git four times: that is what a loop costs."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)
@@ -239,6 +380,6 @@ def test_a_loop_takes_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         built = landing.build_candidate(ground, name, "oauth", 1, Protect(("tests", "loopr.yml")))
         landing.land(ground, landing.make_intent(ground, built, say(name)))  # type: ignore[arg-type]
         assert returning.release(ground, name).outcome == "pooled"
-    assert len(words) <= 8
+    assert len(words) <= 4
     assert len(log(root, f"loopr/{PLAN}")) == 4
     assert take(ground, "oauth.last.g1").base == git(root, "rev-parse", f"loopr/{PLAN}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from loopr.errors import WorldError
 from loopr.world.repo import commits, returning, slots, worktrees
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Worktree
@@ -198,7 +199,17 @@ def pristine(folder: Path, git_dir: Path) -> None:
     assert not (folder / "src" / "b.py").is_symlink()
     flags = git(folder, "ls-files", "-v", "-f").splitlines()
     assert all(line.startswith("H ") for line in flags)
-    known = {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "locked", "loopr-index", "loopr-rules"}
+    known = {
+        "HEAD",
+        "ORIG_HEAD",
+        "commondir",
+        "gitdir",
+        "index",
+        "locked",
+        "loopr-index",
+        "loopr-index-at",
+        "loopr-rules",
+    }
     assert {path.name for path in git_dir.iterdir()} <= known
     assert git(folder, "rev-parse", "--show-toplevel") == str(folder)
 
@@ -225,6 +236,25 @@ def test_a_poisoned_worktree_comes_back_pristine(poison: Poison, tmp_path: Path)
         git(root, "config", "--unset", "extensions.worktreeConfig", check=False)
         git(root, "config", "core.repositoryformatversion", "0")
     assert digest(root) == before
+
+
+def test_a_new_worktree_that_git_cannot_fill_is_taken_away(tmp_path: Path) -> None:
+    """Where git itself fails, what it says is told, no folder is left and none is tried in its place."""
+    root = plant(tmp_path / "repo", {"a.txt": "a\n", "big.bin": "b\n"})
+    write(root, {".gitattributes": "*.bin filter=big\n"})
+    git(root, "add", ".gitattributes")
+    git(root, "commit", "-qm", "big files")
+    git(root, "config", "filter.big.smudge", "no-such-filter")
+    git(root, "config", "filter.big.required", "true")
+    ground = ground_of(root)
+    begin(ground)
+    with pytest.raises(WorldError, match="smudge filter big failed"):
+        take(ground, "oauth.one.g1")
+    assert slots.load(ground) == {}
+    assert [path for path in ground.worktrees.rglob("*") if path.is_file()] == []
+    assert len(git(root, "worktree", "list").splitlines()) == 1
+    git(root, "config", "--unset", "filter.big.required")
+    assert (take(ground, "oauth.one.g1").folder / "big.bin").read_text() == "b\n"
 
 
 def test_all_poisons_one_after_the_other_end_pristine(tmp_path: Path) -> None:
@@ -375,19 +405,6 @@ def test_a_released_loop_keeps_its_commits_until_they_have_landed(tmp_path: Path
     work(ground, "oauth.one.g1", {"one.txt": "1\n"})
     assert returning.release(ground, "oauth.one.g1").outcome == "pooled"
     assert shows(root, "loopr/oauth.one.g1", "one.txt") == "1"
-
-
-def test_files_that_were_never_committed_are_saved_on_release(tmp_path: Path) -> None:
-    """What lies in a worktree when it is given back is kept as a commit under refs/loopr/backup/."""
-    root = plant(tmp_path / "repo")
-    ground = ground_of(root)
-    begin(ground)
-    tree = work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    write(tree.folder, {"late.txt": "late\n", "specs/oauth/note.md": "note\n"})
-    assert returning.release(ground, "oauth.one.g1").outcome == "pooled"
-    backup = git(root, "for-each-ref", "--format=%(refname)", "refs/loopr/backup/oauth.one.g1")
-    assert shows(root, backup, "late.txt") == "late"
-    assert shows(root, backup, "specs/oauth/note.md") == "note"
 
 
 def test_a_slot_that_does_not_come_clean_is_retired_and_named(tmp_path: Path) -> None:
