@@ -202,6 +202,23 @@ class Noticed(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class CameHome(Observation):
+    """A person's branch holds a plan's work now."""
+
+    plan: str
+    branch: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthSeen(Observation):
+    """While a loop was at work these came to what all worktrees share, or changed there, and harm nobody."""
+
+    during: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ListenersSet(Observation):
     """These hooks and addresses are set now; whoever of them is new hears of what comes after an event."""
 

@@ -66,6 +66,16 @@ def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event
     yield w.ClockMoved(-seen.by_ms)
 
 
+def _came_home(scene: Scene, seen: o.CameHome, now: int) -> Iterator[Event]:
+    """A plan is home."""
+    yield w.PlanCameHome(seen.plan, seen.branch, seen.commit)
+
+
+def _growth_seen(scene: Scene, seen: o.GrowthSeen, now: int) -> Iterator[Event]:
+    """What is shared is not as it was, and nobody has to look at once."""
+    yield w.SharedGrew(seen.during, seen.names)
+
+
 # --- who is told ----------------------------------------------------------------------------------------------------
 
 
@@ -92,6 +102,8 @@ SERVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event
     o.EngineDrains: _engine_drains,
     o.EngineLeft: _engine_left,
     o.ClockBehind: _clock_behind,
+    o.CameHome: _came_home,
+    o.GrowthSeen: _growth_seen,
     o.ListenersSet: _listeners_set,
     o.ListenerTold: _listener_told,
 }

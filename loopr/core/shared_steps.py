@@ -42,6 +42,8 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
             shared.queue_up((*event.loops, *shared.dispatch))
         case w.ProblemSeen() | w.ProblemGone() | w.ListenerHeard() | w.ListenerLeft():
             _apply_word(shared, event)
+        case w.PlanCameHome() | w.SharedGrew():
+            pass  # told, and nothing else
         case w.ScopeHeld() | w.ScopeLifted():
             _apply_hold(shared, event, at)
         case w.LaneRested() | w.LaneWorked() | w.LaneMeasured() | w.LaneParked() | w.LaneReset():

@@ -167,6 +167,23 @@ class ConvoyLanded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PlanCameHome(Event):
+    """A plan's work is on a branch of a person's; `commit` is where that stands now."""
+
+    plan: str
+    branch: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedGrew(Event):
+    """What all worktrees share changed in a way that harms nobody: by a loop that ran then, or by a person."""
+
+    during: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ListenerHeard(Event):
     """A hook or an address has been told of all that concerns it up to an event; one that is new begins there."""
 

@@ -21,6 +21,7 @@ from loopr.driving.agents import Heard, hear_out, level_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import RESULT, Spot, own_folder, step_spec, write_materials
 from loopr.driving.outcomes import Said, listed, refusal, trouble_before, trouble_of
+from loopr.driving.sentry import NOTHING
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.errors import LooprError, Problem
 from loopr.grounds import claim
@@ -207,24 +208,27 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
 
     slow = kit.ground_of(task) is not None or task.preset is not None
     try:
-        used, trouble, heard = (yield Do(work)) if slow else work()
+        used, trouble, heard, grown = (yield Do(work)) if slow else work()
     except StopAsked:
-        used, trouble, heard = yield Do(work)
+        used, trouble, heard, grown = yield Do(work)
     except (LooprError, OSError) as error:
         return o.AttemptEnded(loop.id, task.attempt, replace(trouble_before(error), launch=False))
     if used is not None:
         yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
+    if grown:
+        yield Tell(o.GrowthSeen(loop.id, grown))
     if heard is not None and heard.report.share is not None and loop.lane is not None:
         yield Tell(level_of(loop.lane, heard.report.share))
     return o.AttemptEnded(loop.id, task.attempt, trouble)
 
 
 class _Taken(NamedTuple):
-    """What an attempt came to: what it used, what went wrong, and what was heard of its agent."""
+    """What an attempt came to: what it used, what went wrong, what was heard of its agent, what came meanwhile."""
 
     used: Usage | None
     trouble: Trouble | None
-    heard: Heard | None = None
+    heard: Heard | None
+    grown: tuple[str, ...]
 
 
 def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
@@ -242,12 +246,14 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     if problems and (trouble is None or trouble.failure is Failure.REFUSED):
         text = "\n\n".join(filter(None, [listed(problems), text]))
         trouble = refusal(f"{problems[0]}", listed(problems), folder)
-    if touched := _touched(kit, task):
-        return _Taken(used, Trouble(Failure.BLOCKED, touched))
+    sentry = kit.sentry_of(task)
+    changed = sentry.changed(task.loop.lease_id) if sentry is not None else NOTHING
+    if changed.touched:
+        return _Taken(used, Trouble(Failure.BLOCKED, changed.words), None, changed.grown)
     if trouble is not None and trouble.failure is Failure.REFUSED:
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
-    return _Taken(used, trouble, heard)
+    return _Taken(used, trouble, heard, changed.grown)
 
 
 def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:
@@ -278,16 +284,6 @@ def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
         if file.is_file() and not file.is_symlink() and _MARKER.search(file.read_bytes()):
             problems.append(Problem("still has conflict markers", path, "mend the conflict and take them out"))
     return problems
-
-
-def _touched(kit: Kit, task: Task) -> str:
-    """Say what an attempt has changed that all worktrees share; another that ran at the same time may have done it."""
-    sentry = kit.sentry_of(task)
-    changed = sentry.changed(task.loop.lease_id) if sentry is not None else []
-    if not changed:
-        return ""
-    names = ", ".join(dict.fromkeys(each.name for each in changed[:5])) + (", …" if len(changed) > 5 else "")
-    return f"while it ran, what all worktrees share was changed: {names}; look at it, put it back if need be"
 
 
 def message_of(kit: Kit, task: Task) -> Message:

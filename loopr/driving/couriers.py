@@ -18,10 +18,19 @@ from loopr.driving.kit import Kit
 from loopr.driving.occasions import Occasion, instant
 from loopr.world.notify import Sent, labels, send
 
-NOTIFY = "notify "
+NOTIFY, SETTLED = "notify ", " (settled)"
 FIRST_REST_MS, FACTOR, LONGEST_REST_MS = 1_000, 4, 300_000
 PATIENT_TRIES = 3  # after so many failures in a row nobody waits for an address any more
 NEWS_MS = 24 * 3_600_000
+
+
+def heard_by(listener: str, kind: str) -> str:
+    """Name who has heard once an address was told something of a kind.
+
+    That nothing goes on by itself follows from how everything stands, not from one event, so it is counted apart: else
+    who was told of the last event, and not yet of that, would seem to know both.
+    """
+    return f"{listener}{SETTLED}" if kind == "settled" else listener
 
 
 class Couriers:
@@ -64,7 +73,7 @@ class Couriers:
                 yield Tell(o.Noticed(listener, sent.trouble))
             self._tries.pop(listener, None)
             owed.popleft()
-            heard = self._heard(listener, occasion.seq)
+            heard = self._heard(heard_by(listener, occasion.kind), occasion.seq)
             if heard is not None:
                 yield Tell(heard)
         return None

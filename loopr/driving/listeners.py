@@ -14,7 +14,7 @@ from loopr.core import observations as o
 from loopr.core.codec import NAMES
 from loopr.core.forest import Forest
 from loopr.core.settled import Standing, standing
-from loopr.driving.couriers import NOTIFY, Couriers
+from loopr.driving.couriers import NOTIFY, Couriers, heard_by
 from loopr.driving.hooks import HOOK, Hooks
 from loopr.driving.jobs import Jobs
 from loopr.driving.kit import Kit
@@ -41,7 +41,7 @@ class Listeners:
         self.hooks, self.couriers = Hooks(kit, jobs, self._heard), Couriers(kit, jobs, self._heard)
         self._owed: dict[str, dict[int, None]] = {}
         self._read, self._stirred = 0, 0
-        self._settled: dict[str, int] = {}
+        self._calm = 0
         self._settings: Settings | None = None
         self._named: frozenset[str] = frozenset()
 
@@ -51,7 +51,8 @@ class Listeners:
         """Report who is set, if that has changed; whoever is new hears of what comes after the event `seq`."""
         if self._settings is not self._kit.settings:
             self._settings = self._kit.settings
-            self._named = frozenset({*self.hooks.named(), *self.couriers.named()})
+            settling = {name for name, told in self._settling().items() if name != told}
+            self._named = frozenset({*self.hooks.named(), *self.couriers.named(), *settling})
             others = {f"{HOOK}{name}" for name in self._settings.hooks}
             for place in forest.shared.problems:
                 if place.startswith((HOOK, NOTIFY)) and place not in self._named | others:
@@ -73,8 +74,6 @@ class Listeners:
         if not heard or seq == self._read:
             self._read = seq
             return
-        for name in heard:
-            self._settled.setdefault(name, heard[name])
         ended: dict[str, Occasion] = {}
         for record in self._journal.since(self._read):
             self._read = record.seq
@@ -118,30 +117,40 @@ class Listeners:
         """Report how far a listener has heard, once it has been told of an event."""
         owed = self._owed.get(listener, {})
         owed.pop(seq, None)
-        upto = seq if listener == _SETTLES else self._read
+        upto = seq if listener in self._settling() else self._read
         return o.ListenerTold(listener, min(owed, default=upto + 1) - 1)
 
     # -- the end
+
+    def _settling(self) -> dict[str, str]:
+        """Map those who are told that nothing goes on to the hook or the address that they stand for."""
+        wanted = "settled" in self._kit.settings.notify_on
+        told = {heard_by(name, "settled"): name for name in self.couriers.named() if wanted}
+        return told | {_SETTLES: _SETTLES}
 
     def settle(self, forest: Forest, now: int) -> None:
         """Have it told that nothing goes on by itself any more, once for all that has happened before."""
         heard = forest.shared.heard
         plans = {plan: standing(forest, [plan], now) for plan in sorted(forest.shared.plans)} if heard else {}
-        told = {plan: stands.name.lower() for plan, stands in plans.items()}
-        occasion = Occasion(self._stirred, now, data={"plans": told})
-        if self._stirred > heard.get(_SETTLES, self._stirred) and self._stirred not in self._owed.get(_SETTLES, {}):
-            self._owe(_SETTLES, self._stirred)
-            self.hooks.take(occasion._replace(hook=ON_SETTLE))
         left = [f"{plan} {_STANDS[stands]}" for plan, stands in plans.items() if stands in _STANDS]
-        for name in self.couriers.named() if left and "settled" in self._kit.settings.notify_on else ():
-            if self._stirred > self._settled.get(name, self._stirred):
-                self._settled[name] = self._stirred
-                self._owe(name, self._stirred)
-                text = ", ".join([*left[:MOST_NAMED], *(["…"] if len(left) > MOST_NAMED else [])])
-                self.couriers.take(name, occasion._replace(kind="settled", text=f"nothing goes on by itself: {text}"))
+        self._calm = 0 if left else self._stirred
+        named = ", ".join([*left[:MOST_NAMED], *(["…"] if len(left) > MOST_NAMED else [])])
+        told = {plan: stands.name.lower() for plan, stands in plans.items()}
+        occasion = Occasion(self._stirred, now, data={"plans": told}, text=f"nothing goes on by itself: {named}")
+        for listener, name in self._settling().items():
+            if self._stirred <= heard.get(listener, self._stirred) or self._stirred in self._owed.get(listener, {}):
+                continue
+            if listener == _SETTLES:
+                self._owe(listener, self._stirred)
+                self.hooks.take(occasion._replace(hook=ON_SETTLE))
+            elif left:
+                self._owe(listener, self._stirred)
+                self.couriers.take(name, occasion._replace(kind="settled"))
 
     def up_to_date(self, forest: Forest) -> Iterator[o.Observation]:
         """Bring those up to date whom nothing has concerned for long, so that the next engine need not read it all."""
+        settling = self._settling()
         for name, upto in forest.shared.heard.items():
-            if name != _SETTLES and not self._owed.get(name) and self._read - upto > FAR_BEHIND:
-                yield o.ListenerTold(name, self._read)
+            known = self._calm if name in settling else self._read
+            if name != _SETTLES and not self._owed.get(name) and known - upto > FAR_BEHIND:
+                yield o.ListenerTold(name, known)

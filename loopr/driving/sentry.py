@@ -1,7 +1,7 @@
 """Keeps an eye on what all worktrees of a repository share and no loop may change.
 
-A cheap look at time stamps says whether to look closely. Must never undo a change: it names it, and whoever ended with
-it is set aside until a person has looked.
+A cheap look at time stamps says whether to look closely. What keeps a person's checkout from working is put back.
+Whatever harms somebody is named, and whoever ended with it is set aside until a person has looked.
 """
 
 from __future__ import annotations
@@ -10,14 +10,33 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.watch import Sight, changes, look
+from loopr.world.repo.restoring import put_back
+from loopr.world.repo.watch import Sight, changes, look, top_refs
 from loopr.world.repo.words import Change
 
-_FILES = ("config", "config.worktree", "packed-refs", "refs/stash")
+_FILES = ("config", "config.worktree", "packed-refs")
 _FOLDERS = ("hooks", "info", "refs/heads", "refs/tags", "refs/notes", "refs/replace")
 _Mark = tuple[str, int, int, int]
+MOST_NAMED = 5
+
+
+class Changed(NamedTuple):
+    """What is not as it was: what somebody has to look at, and what came and may stay; the first names of each."""
+
+    touched: tuple[str, ...]
+    grown: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """Tell a person what to look at; another attempt that ran at the same time may have done it."""
+        names = ", ".join(self.touched)
+        return f"while it ran, what all worktrees share was changed: {names}; look at it, mend it if need be"
+
+
+NOTHING = Changed((), ())
 
 
 class Sentry:
@@ -37,20 +56,26 @@ class Sentry:
                 self._marks, self._sight = tuple(self._marked()), look(self._ground)
             self._live.add(run)
 
-    def changed(self, run: str) -> list[Change]:
+    def changed(self, run: str) -> Changed:
         """Say at an attempt's end what is not as it was, but for what the user's own checkout explains."""
         with self._alone:
             self._live.discard(run)
             marks = tuple(self._marked())
             if self._sight is None or marks == self._marks:
-                return []
+                return NOTHING
             before, self._marks, self._sight = self._sight, marks, look(self._ground)
-            return [each for each in changes(self._ground, before, self._sight) if not each.by_person]
+            found = changes(self._ground, before, self._sight)
+            touched = [each for each in found if not (each.by_person or each.harmless)]
+            back = put_back(self._ground, touched)
+            if back:
+                self._marks, self._sight = tuple(self._marked()), look(self._ground)
+            grown = [each.name for each in found if each.harmless and not each.by_person]
+            return Changed(_few([_named(each, each.name in back) for each in touched]), _few(grown))
 
     def _marked(self) -> Iterator[_Mark]:
         """Give the time stamps of everything that is shared."""
         common = self._ground.common
-        for name in _FILES:
+        for name in (*_FILES, *sorted(top_refs(common))):
             yield from _mark(common / name)
         ours = common / "refs" / "heads" / self._ground.prefix.rstrip("/")
         for name in _FOLDERS:
@@ -58,6 +83,18 @@ class Sentry:
                 below[:] = sorted(each for each in below if Path(folder, each) != ours)
                 for file in sorted(files):
                     yield from _mark(Path(folder, file))
+
+
+def _named(change: Change, is_back: bool) -> str:
+    """Name a change, with where a ref was; what a setting was may be a secret."""
+    was = f"was {change.before[:12]}" if change.before and change.name.startswith("refs/") else ""
+    said = ", ".join(filter(None, [was, "is put back" if is_back else ""]))
+    return f"{change.name} ({said})" if said else change.name
+
+
+def _few(names: list[str]) -> tuple[str, ...]:
+    """Return the first of some names, and that there are more."""
+    return (*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else []))
 
 
 def _mark(path: Path) -> Iterator[_Mark]:

@@ -7,7 +7,7 @@ know what a wish leads to (`core/wishes.py`), nor a terminal or a protocol.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from loopr.core import events as e
@@ -19,7 +19,8 @@ from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.core.turn import perform
 from loopr.engine import Engine
-from loopr.errors import EngineHeld, NotFound, Problem, UserError
+from loopr.errors import EngineHeld, NotFound, Problem, UserError, WorldError
+from loopr.ui.bases import follow_base
 from loopr.ui.convoys import convoy_name
 from loopr.ui.names import find_id
 from loopr.ui.requests import Confirm
@@ -29,6 +30,7 @@ from loopr.wiring import Workspace
 
 MOST_NAMED = 5
 STOPPED = DID[e.Stopped]
+_AGAIN = frozenset({"reset", "retry"})
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 
 
@@ -56,8 +58,22 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
     if wish.asks("fresh"):
         _ask(workspace, course, confirm)
     with deciding(workspace) as engine:
+        bases = _follow_bases(engine, workspace, wish)
         engine.mind.decide(course)
-    return course.answer(engine.forest, engine.mind.now())
+    answer = course.answer(engine.forest, engine.mind.now())
+    return answer._replace(more=answer.more | bases)
+
+
+def _follow_bases(engine: Engine, workspace: Workspace, wish: Wish) -> Row:
+    """Let the plans of loops that try again begin where their bases are now, and say that, or what they lack."""
+    if wish.name not in _AGAIN:
+        return {}
+    said: list[str] = []
+    with suppress(UserError, WorldError):  # what is wrong is told by the wish itself, or by who needs the branch
+        loops = engine.forest.loops
+        for plan in dict.fromkeys(loops[find_id(loops, each)].plan for each in wish.ids):
+            said += filter(None, [follow_base(engine, workspace, plan)])
+    return {"bases": said}
 
 
 @contextmanager

@@ -76,6 +76,13 @@ def _landed(data: Mapping[str, Any]) -> str:
     return f"landed as {commit[:12]}" if commit else "complete; it had nothing to land"
 
 
+def _grown(data: Mapping[str, Any]) -> str:
+    """Tell what came while a loop was at work, by whomever."""
+    names = data.get("names", "")
+    told = names if isinstance(names, str) else ", ".join(names)
+    return f"while {data.get('during', '')} ran: {told} came or changed, which harms nobody"
+
+
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
@@ -134,6 +141,8 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "lane_reset": "lane {lane} was reset by {by}",
     "convoy_formed": "convoy @{name} was formed",
     "convoy_landed": "convoy @{name} landed",
+    "plan_came_home": "plan {plan} is home: {branch} is at {commit}",
+    "shared_grew": _grown,
     "problem_seen": "a problem at {place}: {text}",
     "problem_gone": "the problem at {place} is gone",
     "listener_heard": "{listener} has heard of all that concerns it up to event {upto}",

@@ -116,13 +116,14 @@ def _try(loop: Loop) -> str:
 
 
 def _landed(forest: Forest, loop: Loop, event: e.Landed) -> Words:
-    """The work is on the plan's branch; of what hands files over, and lands none, say what is true instead."""
+    """The work is on the plan's branch; of what has put none there, say what it has done instead."""
     tokens = f"{say_tokens(loop.spent.tokens)} tok" if loop.spent.tokens else ""
     tries = "1 try" if loop.iteration == 1 else f"{loop.iteration} tries"
     figures = tries, say_duration(loop.spent.ms), tokens
-    if event.commit or forest.policy.type_of(loop.type).child:
+    if event.commit:
         return "landed", *figures
-    return "complete", *figures, left_by(forest, loop)
+    declared = len(forest.tree.children(loop.id))
+    return "complete", *figures, f"{declared} declared" if declared else left_by(forest, loop)
 
 
 def _passed(loop: Loop, event: e.Passed, now: int) -> Words:
@@ -223,6 +224,11 @@ def _problem(event: w.ProblemSeen, now: int) -> tuple[str, Words]:
     return f"{event.place}{spot}", ("problem", words)
 
 
+def _grown(event: w.SharedGrew, now: int) -> tuple[str, Words]:
+    """Something came to what all worktrees share, which harms nobody: by whom, nothing tells."""
+    return event.during, ("while it ran", f"{', '.join(event.names)} came or changed, which parks nobody")
+
+
 def _scope(scope: str) -> str:
     """Call what is held by its name."""
     return scope.replace(":", " ", 1).strip()
@@ -240,6 +246,8 @@ _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.ScopeLifted: lambda event, now: (_scope(event.scope), (f"resumed by {event.by}",)),
     w.ClockMoved: lambda event, now: ("clock", (f"moved by {event.by_ms} ms",)),
     w.ConvoyLanded: lambda event, now: (f"@{event.name}", ("landed",)),
+    w.PlanCameHome: lambda event, now: (event.plan, ("home", f"{event.branch} is at {event.commit[:12]}")),
+    w.SharedGrew: _grown,
     w.ProblemSeen: _problem,
     w.ProblemGone: lambda event, now: (event.place, ("mended",)),
 }

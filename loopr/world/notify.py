@@ -8,17 +8,23 @@ from __future__ import annotations
 import json
 import logging
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from email.message import Message
+from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException, InvalidURL
+from http.client import HTTPConnection, HTTPException, HTTPResponse, InvalidURL
 from importlib.util import find_spec
+from socket import SHUT_RDWR
+from threading import Thread
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import AbstractHTTPHandler, HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-TIMEOUT_SECS = 10.0
+TIMEOUT_SECS = 10.0  # for each step of an exchange
+LIMIT_SECS = 30.0  # for all of it: one that answers now and then with a byte would never be over
 INSTALL = "pip install 'loopr[notify]'"
 WEB = frozenset({"http", "https"})
 _LATER = frozenset({408, 425, 429})
@@ -68,11 +74,44 @@ def _kind(url: str) -> str:
     return url.partition("://")[0].lower()
 
 
-def send(url: str, document: Mapping[str, Any], title: str, text: str, timeout_secs: float = TIMEOUT_SECS) -> Sent:
-    """Tell an address: a page gets the document, apprise title and text."""
+def send(
+    url: str,
+    document: Mapping[str, Any],
+    title: str,
+    text: str,
+    *,
+    timeout_secs: float = TIMEOUT_SECS,
+    limit_secs: float = LIMIT_SECS,
+) -> Sent:
+    """Tell an address: a page gets the document, apprise title and text; nobody waits longer than the limit."""
+    lines: list[HTTPConnection] = []
     if _kind(url) in WEB:
-        return _post(url, json.dumps(document).encode(), timeout_secs)
-    return _hand_to_apprise(url, title, text)
+        work = partial(_post, url, json.dumps(document).encode(), timeout_secs, lines)
+    else:
+        work = partial(_hand_to_apprise, url, title, text)
+    answer: Future[Sent] = Future()
+    Thread(target=_answer, args=(answer, work), daemon=True).start()
+    try:
+        return answer.result(limit_secs)
+    except TimeoutError:
+        _cut(lines)
+        return Sent("does not answer: it took too long", again=True)
+
+
+def _answer(answer: Future[Sent], work: Callable[[], Sent]) -> None:
+    """Do some work, and hand over what came of it."""
+    try:
+        answer.set_result(work())
+    except BaseException as error:  # whoever waits for the answer hears of it
+        answer.set_exception(error)
+
+
+def _cut(lines: Iterable[HTTPConnection]) -> None:
+    """End what is still said on some lines, so that no thread goes on listening."""
+    for line in lines:
+        with suppress(OSError):
+            if line.sock is not None:
+                line.sock.shutdown(SHUT_RDWR)
 
 
 # --- a page ---------------------------------------------------------------------------------------------------------
@@ -85,10 +124,36 @@ class _NoRedirect(HTTPRedirectHandler):
         """Refuse to go on."""
 
 
-def _post(url: str, body: bytes, timeout_secs: float) -> Sent:
+class _Lines(AbstractHTTPHandler):
+    """Keeps the lines that are opened, for whoever may have to cut them."""
+
+    lines: list[HTTPConnection]
+
+    def do_open(self, http_class: Any, req: Request, **named: Any) -> HTTPResponse:
+        """Open a line and keep it."""
+
+        def opened(*given: Any, **how: Any) -> HTTPConnection:
+            line: HTTPConnection = http_class(*given, **how)
+            self.lines.append(line)
+            return line
+
+        return super().do_open(opened, req, **named)
+
+
+class _Http(_Lines, HTTPHandler):
+    """Lines in the clear."""
+
+
+class _Https(_Lines, HTTPSHandler):
+    """Lines under a seal."""
+
+
+def _post(url: str, body: bytes, timeout_secs: float, lines: list[HTTPConnection]) -> Sent:
     """Post a document; no word of a failure is taken from what was sent or from the address."""
+    plain, sealed = _Http(), _Https()
+    plain.lines = sealed.lines = lines
     try:
-        with build_opener(_NoRedirect).open(_request(url, body), timeout=timeout_secs) as answer:
+        with build_opener(_NoRedirect, plain, sealed).open(_request(url, body), timeout=timeout_secs) as answer:
             return _judged(answer.status, answer.headers)
     except HTTPError as error:
         with error:

@@ -163,8 +163,8 @@ def test_a_loop_in_any_state_comes_back_as_it_was() -> None:
         ended p/d/k: infra died
         """,
     )
-    for loop in story.forest.loops.values():
-        assert decode_loop(json.loads(json.dumps(encode_loop(loop)))) == loop
+    loops = list(story.forest.loops.values())
+    assert json.loads(json.dumps([encode_loop(loop) for loop in loops]), object_pairs_hook=decode_loop) == loops
     assert encode_loop(Loop("", "", "", None, 0, 0, "")) == {}
 
 

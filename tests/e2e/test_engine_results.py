@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,19 @@ def test_one_that_changed_nothing(repo: Repo) -> None:
     repo.write({"plan.md": PLAN.replace("{id: idle}, ", "")})
     repo.loopr("start", "plan.md")  # no --yes: what is gone has landed nothing
     assert repo.loopr("status", "--json").document["problems"] == []
+
+
+def test_one_that_only_declares(repo: Repo) -> None:
+    """A loop whose work is to say what is below it, and which commits no file, is not said to have landed."""
+    more = 'test "$LOOPR_LOOP" = demo/busy && echo done > made.txt\n'
+    write = repo.script(
+        "spec", more + "printf -- '---\\nchildren: [{id: one}, {id: two}]\\n---\\n' > \"$LOOPR_OUTPUT\""
+    )
+    types = f"types:\n  plan: {{child: spec}}\n  spec: {{child: code, run: '{write}'}}\n  code: {{run: 'true'}}\n"
+    repo.found({"loopr.yml": f"worktrees: {{min_free_gb: 0}}\n{types}", "plan.md": PLAN})
+    said = repo.loopr("start", "plan.md").err
+    assert re.search(r"demo/idle  complete  1 try  \d+ s  2 declared", said), said
+    assert re.search(r"demo/busy  landed  1 try  \d+ s$", said, re.MULTILINE), said
 
 
 def test_what_has_landed_stays_known(repo: Repo) -> None:

@@ -31,6 +31,30 @@ def plan(repo: Repo, code: str, names: str = "a") -> None:
     repo.write({"plan.md": f"---\nchildren: [{children}]\n---\n# Demo\n"})
 
 
+# --- what all worktrees share -----------------------------------------------------------------------------------------
+
+HARMS = {
+    "git config core.worktree /nowhere": "config core.worktree (is put back)",
+    "git config core.bare true": "config core.bare (is put back)",
+    "git config --add core.hooksPath /nowhere/hooks": "config core.hookspath (is put back)",
+    "git update-ref -d refs/heads/main": "refs/heads/main (was {main}, is put back)",
+    "git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree})": "refs/heads/main (was {main}, is put back)",
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_users_checkout_works_after_whatever_a_loop_did(repo: Repo, harm: str) -> None:
+    """What keeps the user's checkout from working is put back when the attempt ends; its loop is parked and says so."""
+    repo.git("config", "core.hooksPath", "/usr/share/mine")
+    plan(repo, f"{{run: '{repo.script('code', harm)}'}}")
+    before, settings = repo.users(), sorted(repo.git("config", "--list", "--local").splitlines())
+    repo.loopr("start", "plan.md", code=1)
+    assert (repo.users(), sorted(repo.git("config", "--list", "--local").splitlines())) == (before, settings)
+    reason = repo.loops()["demo/a"]["reason"]
+    assert HARMS[harm].format(main=repo.git("rev-parse", "main")[:12]) in reason, reason
+    assert repo.git("rev-parse", "--show-toplevel") == str(repo.root)
+
+
 # --- secrets ----------------------------------------------------------------------------------------------------------
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import select
+import socket
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from loopr.world.notify import labels, lacks, send, shown
+from loopr.world.notify import Sent, labels, lacks, send, shown
 from tests.e2e.repos import PATIENCE_SECS, Process, Repo, opened
 
 SECRET = "xoxb-very-secret"
@@ -30,6 +33,7 @@ class Page(ThreadingHTTPServer):
         self.got: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.more = threading.Condition()
         self.answers: list[int] = []
+        self.slow = ""
         self.headers: dict[str, str] = {}
         self.open = threading.Event()
         self.open.set()
@@ -61,12 +65,13 @@ class Answer(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Take a document, and answer as is said."""
-        page, body = self.server, self.rfile.read(int(self.headers["Content-Length"]))
+        page, body = self.server, json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with page.more:
-            page.got.append((self.path, dict(self.headers), json.loads(body)))
+            page.got.append((self.path, dict(self.headers), body))
             page.more.notify_all()
             code = page.answers.pop(0) if page.answers else 204
-        page.open.wait(PATIENCE_SECS)
+        if page.slow in ("", body["kind"]):
+            page.open.wait(PATIENCE_SECS)
         self.send_response(code)
         for name, value in page.headers.items():
             self.send_header(name, value)
@@ -115,6 +120,12 @@ def complaints(repo: Repo) -> dict[str, str]:
 def start(repo: Repo, *words: str) -> Process:
     """Start the plan."""
     return repo.begin("start", "plan.md", *words)
+
+
+def until_told(page: Page, kind: str) -> None:
+    """Wait until a page was told something of a kind."""
+    with page.more:
+        assert page.more.wait_for(lambda: any(each["kind"] == kind for _, _, each in page.got), PATIENCE_SECS), page.got
 
 
 def leaks(repo: Repo) -> list[str]:
@@ -218,6 +229,28 @@ def test_a_page_that_hangs_holds_no_loop_up(repo: Repo, page: Page) -> None:
     assert len(page.documents(2)) == 2
 
 
+def test_an_answer_that_drips_is_not_waited_for() -> None:
+    """An address that answers with a byte now and then, for ever, is left when the time for all of it is over."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=drip, args=(server, over), daemon=True)
+        thread.start()
+        sent = send(f"http://127.0.0.1:{server.getsockname()[1]}/{SECRET}", {}, "", "", limit_secs=0.3)
+        assert sent == Sent("does not answer: it took too long", again=True)
+        assert over.wait(PATIENCE_SECS)
+        thread.join(PATIENCE_SECS)
+
+
+def drip(server: socket.socket, over: threading.Event) -> None:
+    """Answer one call with a header that never ends, and say when nobody listens any more."""
+    line, _ = server.accept()
+    with line, suppress(OSError):
+        line.sendall(b"HTTP/1.1 204 No Content\r\nX-Slow: ")
+        while not select.select([line], [], [], 0.02)[0] or line.recv(4096):
+            line.sendall(b"x")
+    over.set()
+
+
 @pytest.mark.parametrize(
     ("code", "words"), [(404, "answered 404 Not Found"), (302, "answered 302 Found: name the address that it leads to")]
 )
@@ -240,6 +273,28 @@ def test_a_crash_tells_again(repo: Repo, page: Page) -> None:
     page.open.set()
     repo.loopr("run", code=1)
     assert [each["kind"] for each in page.documents(3)] == ["parked", "parked", "settled"]
+
+
+@pytest.mark.parametrize("kind", ["settled", "budget"])
+def test_a_crash_tells_of_what_stands_again(repo: Repo, page: Page, kind: str) -> None:
+    """That nothing goes on, or that a budget is spent, is told again if the engine was killed before it was heard."""
+    page.slow = kind
+    page.open.clear()
+    ready(repo, page.url, run="tell ran; exit 78", names="a b", text="concurrency: {max_loops: 1}\n")
+    if kind == "budget":
+        repo.write(
+            {"plan.md": (repo.root / "plan.md").read_text().replace("id: demo\n", "id: demo\nbudget: {tokens: 0}\n")}
+        )
+    process = start(repo)
+    until_told(page, kind)
+    process.kill()
+    page.open.set()
+    before = len(page.got)
+    repo.loopr("run", code=None)
+    assert kind in {each["kind"] for each in page.documents(before)[before:]}
+    before = len(page.got)
+    repo.loopr("run", code=None)
+    assert len(page.got) == before
 
 
 def test_addresses_of_other_kinds(repo: Repo, page: Page) -> None:
@@ -271,7 +326,7 @@ def test_what_may_be_seen_of_an_address(url: str, seen: str) -> None:
     """Of an address no more than its kind and a page's host is shown, also where it cannot be read or called."""
     assert shown(url) == seen
     assert "secret" not in " ".join(labels([url])) + lacks([url])
-    sent = send(url.replace("example.invalid", "127.0.0.1").replace(":8443", ":1"), {}, "", "", 0.2)
+    sent = send(url.replace("example.invalid", "127.0.0.1").replace(":8443", ":1"), {}, "", "", timeout_secs=0.2)
     assert sent.trouble and "secret" not in sent.trouble
 
 

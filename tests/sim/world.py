@@ -132,12 +132,15 @@ class World:
         return [*seen, *self.heard(forest)]
 
     def heard(self, forest: Forest) -> Iterator[o.Observation]:
-        """Say who is to be told of what happens, and now and then that somebody has been."""
+        """Say who is to be told of what happens, now and then that somebody has been, and what only is told."""
         upto, known = self.journal.last_seq(), forest.shared.heard
         if self.listeners != known.keys():
             yield o.ListenersSet(tuple(sorted(self.listeners)), upto)
         elif self.faulty and known and self.chance.random() < 0.2:
             yield o.ListenerTold(self.chance.choice(sorted(known)), self.chance.randint(0, upto))
+        if self.faulty and forest.shared.plans and self.chance.random() < 0.02:
+            plan = self.chance.choice(sorted(forest.shared.plans))
+            yield from (o.CameHome(plan, "main", "c0ffee"), o.GrowthSeen(plan, ("refs/tags/v1",)))
 
     def rescan(self, forest: Forest) -> Iterator[o.Observation]:
         """Look at every file."""

@@ -90,6 +90,8 @@ def test_a_plan_comes_home(shop: Desk, ground: Ground) -> None:
     assert git(shop.folder, "rev-parse", "main") == tip
     assert (shop.folder / "new.txt").read_text() == "new\n"
     assert shop("land", "p", "--yes") == (0, "", "main has all of p already\n")
+    (told,) = shop.lines("events", "--type", "plan_came_home", "--json")
+    assert json.loads(told)["data"] == {"plan": "p", "branch": "main", "commit": tip}
     settled(shop, ground)
 
 

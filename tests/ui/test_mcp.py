@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import signal
@@ -18,13 +19,14 @@ from jsonschema import Draft202012Validator
 from mcp import Client, MCPError, StdioServerParameters
 from mcp_types import CallToolResult, Implementation, TextContent
 
+from loopr.core.model import Failure
 from loopr.ui.cli import cli
 from loopr.ui.mcp.server import build
 from loopr.ui.mcp.tools import LEASE_TOOLS, QUESTION_TOOLS, TOOLS, WISH_TOOLS, Seat
 from loopr.ui.options import Option
 from loopr.wiring import Workspace
-from tests.ui.calls import Answer, loopr, this_tree
-from tests.ui.scenes import MINUTE, Desk
+from tests.ui.calls import Answer, git, loopr, this_tree
+from tests.ui.scenes import COMMANDS, MINUTE, Desk, flat
 
 Talk = Callable[[Client], Coroutine[Any, Any, Any]]
 
@@ -208,6 +210,24 @@ def test_a_wish_is_answered_as_on_the_command_line(busy: Desk) -> None:
     assert not refused
     assert busy.loop("oauth/endpoints").reason == "too dear"
     assert '"actor": "ada via hal"' in busy.lines("events", "--json", "-n", "1")[0]
+
+
+@pytest.mark.parametrize("again", ["reset", "retry"])
+def test_a_plan_goes_along_with_its_base(shop: Desk, again: str) -> None:
+    """A plan of which nothing has landed goes on from its base as it is now, whoever resets a loop, and says so."""
+    shop.write("loopr.yml", COMMANDS)
+    shop.start(flat(["a"]))
+    told = []
+    for ask in (lambda: call(shop, again, ids=["p/a"])[0], lambda: typed(shop, f"{again} p/a").out):
+        shop.choose()
+        shop.run("p/a")
+        shop.end("p/a", Failure.CONFIG, "no tool")
+        git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=the tool")
+        (said,) = json.loads(ask())["bases"]
+        tip = git(shop.folder, "rev-parse", "main")
+        assert Workspace(shop.folder).look().scene.shared.plans["p"].base_commit == tip
+        told.append(said.removesuffix(tip[:12]))
+    assert told == ["nothing of p has landed, so it goes on from main as it is now, "] * 2
 
 
 def test_plans_and_settings(desk: Desk) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loopr.core.model import Failure
 from loopr.engine import compare
 from loopr.grounds import ground_of
 from loopr.wiring import Workspace
@@ -67,6 +68,10 @@ def test_a_plan_goes_along_with_its_base(shop: Desk, verb: str) -> None:
     ensure_plan(ground_of(Workspace(shop.folder)), "p", git(shop.folder, "rev-parse", "main"))
     git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=mended")
     words = {"start": ("start", "--no-run", shop.folder / "plan.md"), "run": ("run", "--for", "0s")}
+    if verb == "reset":
+        assert shop.choose() == ["p/a"]
+        shop.run("p/a")
+        shop.end("p/a", Failure.CONFIG, "broken")
     answer = shop(*words.get(verb, ("reset", "p/a")))
     main = git(shop.folder, "rev-parse", "main")
     assert f"nothing of p has landed, so it goes on from main as it is now, {main[:12]}" in answer.err
@@ -528,6 +533,12 @@ def test_what_is_no_file_is_refused(desk: Desk, kind: str) -> None:
     answer = desk("start", "--no-run", path)
     assert (answer.code, answer.out) == (2, "")
     assert "plan.md is " in answer.err
+
+
+def test_settings_are_no_plan(desk: Desk) -> None:
+    """A file in YAML, such as the settings that somebody names by mistake, is refused with what a plan is."""
+    answer = desk("start", "--no-run", desk.write("loopr.yml", "version: 1\n"))
+    assert (answer.code, "loopr.yml is YAML, and a plan is Markdown" in answer.err) == (2, True)
 
 
 def test_a_missing_file(desk: Desk) -> None:

@@ -72,7 +72,7 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: 
     with _alone(ground):
         told = _bring(frame, ground, scene, found, onto, dry_run=dry_run, yes=yes)
     if not told.problems and not dry_run:
-        _take_back(frame.workspace, scene, found.id)
+        _journal(frame.workspace, scene, found.id, told.home)
     _report(frame, found, told, dry_run)
     return REFUSED if told.problems else 0
 
@@ -121,15 +121,17 @@ def _moved(workspace: Workspace, ground: Ground, plan: Loop, built: HomeCandidat
     return Told(built.branch, built, done)
 
 
-def _take_back(workspace: Workspace, scene: Scene, plan: str) -> None:
-    """Take back that a plan could not come home by itself, where an engine has said so."""
-    from loopr.core.observations import Noticed
+def _journal(workspace: Workspace, scene: Scene, plan: str, home: CameHome | None) -> None:
+    """Have it remembered that a plan came home, and take back that it could not, where an engine has said so."""
+    from loopr.core import observations as o
     from loopr.driving.occasions import LANDING_PLACE
 
     place = f"{LANDING_PLACE}{plan}"
-    if place in scene.shared.problems:
+    news: list[o.Observation] = [] if home is None else [o.CameHome(plan, home.branch, home.commit)]
+    news += [o.Noticed(place, "")] if place in scene.shared.problems else []
+    if news:
         with workspace.visit() as engine:
-            engine.learn([Noticed(place, "")])
+            engine.learn(news)
 
 
 @contextmanager

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import click
 
 from loopr.core.shared import WORKSPACE
-from loopr.errors import UserError, WorldError
 from loopr.ui import render
-from loopr.ui.bases import follow_base
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.names import find_id
 from loopr.ui.options import YES, Option
-from loopr.ui.steering import MOST_NAMED, Answer, deciding, fulfil
+from loopr.ui.steering import MOST_NAMED, Answer, fulfil
 from loopr.ui.views import Row
 from loopr.ui.vocabulary import RULES, Wish
 
 STOPPING = "stopping"
 _STOPS = frozenset({"stopped", "cancelled"})
-_AGAIN = frozenset({"reset", "retry"})
 
 
 def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
@@ -37,8 +32,6 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
             frame.note(render.plain(text))
         return yes or (sys.stdin.isatty() and click.confirm(f"{render.plain(text)}. Go on?", err=True))
 
-    if wish.name in _AGAIN:
-        _follow_bases(frame, wish)
     answer = fulfil(frame.workspace, wish, confirm)
     if frame.as_json:
         frame.document(answer.document())
@@ -46,20 +39,12 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
     if wish.asks("dry_run"):
         _report_rehearsal(frame, answer)
         return
+    for said in answer.more.get("bases", ()):
+        frame.note(render.plain(said))
     frame.lines(_lines(answer, frame.width))
     for row in answer.unchanged:
         frame.note(render.plain(f"{_called(row['id'])}: {row['why']}"))
     _remark(frame, wish, answer)
-
-
-def _follow_bases(frame: Frame, wish: Wish) -> None:
-    """Let the plans of loops that try again begin where their bases are now, or say what they lack."""
-    loops = frame.workspace.look().scene.loops
-    with suppress(UserError, WorldError):  # what is wrong is told by who fulfils the wish, or needs the branch
-        plans = dict.fromkeys(loops[find_id(loops, each)].plan for each in wish.ids)
-        with deciding(frame.workspace) as engine:
-            for said in filter(None, [follow_base(engine, frame.workspace, plan) for plan in plans]):
-                frame.note(said)
 
 
 def _lines(answer: Answer, width: int) -> list[str]:

@@ -123,8 +123,8 @@ def _start(seat: Seat, given: Given) -> str:
     def confirm(text: str) -> bool:
         return bool(given.get("yes") or given.get("dry_run"))
 
-    tried = rehearse(workspace, plans, confirm) if given.get("dry_run") or len(plans) > 1 else None
-    admitted = tried if tried is not None and given.get("dry_run") else admit(workspace, plans, confirm)
+    tried = rehearse(workspace, plans, confirm, to_run=False) if given.get("dry_run") or len(plans) > 1 else None
+    admitted = tried if tried is not None and given.get("dry_run") else admit(workspace, plans, confirm, to_run=False)
     return written(admitted.document(workspace))
 
 

@@ -1,7 +1,7 @@
 """What all worktrees share and no loop may change: settings, hooks, info, stash, replacements, other people's refs.
 
-Looked at before and after an attempt. Knows how to tell a change, and whether the user's own checkout explains it. Must
-never undo one, nor know what follows from it.
+Looked at before and after an attempt. Knows how to tell a change, whether the user's own checkout explains it, and
+whether it harms anybody (`harmless.py`). Must never undo one, nor know what follows from it.
 """
 
 from __future__ import annotations
@@ -15,47 +15,72 @@ from typing import Literal, NamedTuple
 
 from loopr.world.repo.checkouts import checkouts, read_line
 from loopr.world.repo.ground import HEADS, Ground
+from loopr.world.repo.harmless import TAGS, harmless_additions, is_harmless_setting, remotes_in
 from loopr.world.repo.refs import refs_below
 from loopr.world.repo.words import Change
 
 _STASH = "refs/stash"
-_OTHERS = (HEADS, "refs/tags/", "refs/notes/", "refs/replace/", _STASH)
+_OTHERS = (HEADS, TAGS, "refs/notes/", "refs/replace/")
 _LOG_LINES = 200
 _DERIVED = "info/refs"  # git writes it anew whenever it packs; nothing is decided by it
 _STASHED = re.compile(r"\t(?:WIP on|On) ([^:]+): ")
 _SWITCHED = re.compile(r"\tcheckout: moving from (\S+) to ")
+_RUNS = re.compile(r"submodule\.(.+\.)?update")
+Settings = Mapping[str, str]
 
 What = Literal["config", "hooks", "info", "stash", "replace", "ref"]
 
 
 class Sight(NamedTuple):
-    """What was seen: a digest for each file and a commit for each ref, plain enough to be written down."""
+    """What was seen: the settings of each file, a digest for each other file, a commit for each ref."""
 
+    settings: Mapping[str, Settings]
     files: Mapping[str, str]
     refs: Mapping[str, str]
 
 
 def look(ground: Ground) -> Sight:
     """See what is shared now."""
-    files = {"config": _settings(ground, ground.common / "config")}
-    files["config.worktree"] = _settings(ground, ground.common / "config.worktree")
+    settings = {name: _settings(ground, ground.common / name) for name in ("config", "config.worktree")}
+    files = {}
     for folder in ("hooks", "info"):
         for path in sorted((ground.common / folder).rglob("*")):
             name = path.relative_to(ground.common).as_posix()
             if path.is_file() and not name.endswith(".sample") and name != _DERIVED:
                 files[name] = _digest(path)
-    refs = refs_below(ground.door, *(each.rstrip("/") for each in _OTHERS))
-    return Sight(files, {ref: commit for ref, commit in refs.items() if not ref.startswith(HEADS + ground.prefix)})
+    refs = refs_below(ground.door, *(each.rstrip("/") for each in _OTHERS), _STASH, *top_refs(ground.common))
+    others = {ref: commit for ref, commit in refs.items() if not ref.startswith(HEADS + ground.prefix)}
+    return Sight(settings, files, others)
+
+
+def top_refs(common: Path) -> list[str]:
+    """Name the refs that are in no folder: the stash, and what would go before every branch and tag of that name."""
+    with os.scandir(common / "refs") as found:
+        return [f"refs/{each.name}" for each in found if each.is_file() and not each.name.endswith(".lock")]
 
 
 def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
     """Say what is not as it was; what a person's checkout has in its own log is a person's: moves, and new stashes."""
-    found = [Change(_kind(name), name, was, now) for name, was, now in _differing(before.files, after.files)]
+    found = list(_set_otherwise(before.settings, after.settings))
+    found += [Change(_kind(name), name, was, now) for name, was, now in _differing(before.files, after.files)]
     logged = _logged(ground)
-    for ref, was, now in _differing(before.refs, after.refs):
+    moved = list(_differing(before.refs, after.refs))
+    added = {ref: now for ref, was, now in moved if not was and (ref, now) not in logged}
+    harmless = harmless_additions(ground, added, after.refs)
+    for ref, was, now in moved:
         by_person = (ref, now) in logged or (ref == _STASH and _all_stashed_there(ground, was, now, logged))
-        found.append(Change(_kind(ref), ref, was, now, by_person=by_person))
+        found.append(Change(_kind(ref), ref, was, now, by_person=by_person, harmless=ref in harmless))
     return found
+
+
+def _set_otherwise(before: Mapping[str, Settings], after: Mapping[str, Settings]) -> Iterator[Change]:
+    """Name the settings that are not as they were; only remotes that were there before are known."""
+    remotes = remotes_in(key for each in before.values() for key in each)
+    for file, settings in after.items():
+        for key, was, now in _differing(before[file], settings):
+            values = [each.partition("\n")[2] for each in now.split("\0") if each]
+            harmless = is_harmless_setting(key, values, remotes)
+            yield Change("config", f"{file} {key}".strip(), was, now, harmless=harmless)
 
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -87,25 +112,37 @@ def _digest(path: Path) -> str:
         return "unreadable"
 
 
-def _settings(ground: Ground, file: Path) -> str:
-    """Digest the settings in a file, but for those that using submodules or branches of ours leaves there."""
+def _settings(ground: Ground, file: Path) -> Settings:
+    """Read the settings in a file, but for those that using submodules or branches of ours leaves there."""
     bytes_digest = _digest(file) if file.exists() else ""
-    if bytes_digest and (ground.prefix, bytes_digest) not in _SETTINGS:
-        _SETTINGS[ground.prefix, bytes_digest] = _told_settings(ground, file) or f"broken {bytes_digest}"
-    return _SETTINGS.get((ground.prefix, bytes_digest), "")
+    if not bytes_digest:
+        return {}
+    if (ground.prefix, bytes_digest) not in _SETTINGS:
+        _SETTINGS[ground.prefix, bytes_digest] = _told_settings(ground, file, f"broken {bytes_digest}")
+    return _SETTINGS[ground.prefix, bytes_digest]
 
 
-_SETTINGS: dict[tuple[str, str], str] = {}
+_SETTINGS: dict[tuple[str, str], Settings] = {}
 
 
-def _told_settings(ground: Ground, file: Path) -> str:
-    """Ask git for the settings in a file, and digest them; nothing where it cannot read them."""
+def _told_settings(ground: Ground, file: Path, broken: str) -> Settings:
+    """Ask git for the settings in a file, each with all that stands under its key, or say that it cannot read them."""
     said = ground.door.ask("config", "--file", str(file), "--list", "-z")
     if said.code:
-        return ""
-    ours = ("submodule.", f"branch.{ground.prefix}")
-    kept = sorted(part for part in said.parts if not part.startswith(ours))
-    return hashlib.sha256("\0".join(kept).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return {"": broken}
+    found: dict[str, str] = {}
+    for part in said.parts:
+        key, _, value = part.partition("\n")
+        if not _is_left_by_use(key, value, ground.prefix):
+            found[key] = f"{found[key]}\0{part}" if key in found else part
+    return found
+
+
+def _is_left_by_use(key: str, value: str, prefix: str) -> bool:
+    """Say whether a setting is one that a command leaves which uses submodules, or its own branch."""
+    if key.startswith("submodule."):
+        return not (_RUNS.fullmatch(key) and value.lstrip().startswith("!"))
+    return key.startswith(f"branch.{prefix}") and not key.endswith(".mergeoptions")
 
 
 def _logged(ground: Ground) -> set[tuple[str, str]]:

@@ -227,10 +227,11 @@ class Leftover(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Something shared that is not as it was; `by_person` where the user's own checkout explains it."""
+    """Something shared that is not as it was: whether the user's own checkout explains it, and whether it may stay."""
 
     what: Literal["config", "hooks", "info", "stash", "replace", "ref"]
     name: str
     before: str
     after: str
     by_person: bool = False
+    harmless: bool = False

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from loopr.driving.sentry import Changed, Sentry
 from loopr.world.repo import watch
 from tests.world.repo.grounds import begin, git, ground_of, plant, take, work, write
 
@@ -43,24 +46,14 @@ def _ref(root: Path, tree: Path) -> None:
     git(tree, "update-ref", "refs/heads/main", git(tree, "commit-tree", "-m", "x", "HEAD^{tree}"))
 
 
-def _branch(root: Path, tree: Path) -> None:
-    git(tree, "branch", "feature")
-
-
-def _tag(root: Path, tree: Path) -> None:
-    git(tree, "tag", "v1")
-
-
 CASES: dict[str, tuple[Callable[[Path, Path], None], str, str]] = {
-    "config": (_config, "config", "config"),
-    "core.worktree": (_worktree, "config", "config"),
+    "config": (_config, "config", "config core.hookspath"),
+    "core.worktree": (_worktree, "config", "config core.worktree"),
     "hook": (_hook, "hooks", "hooks/pre-push"),
     "info": (_info, "info", "info/attributes"),
     "stash": (_stash, "stash", "refs/stash"),
     "replace": (_replace, "replace", "refs/replace/"),
     "ref": (_ref, "ref", "refs/heads/main"),
-    "branch": (_branch, "ref", "refs/heads/feature"),
-    "tag": (_tag, "ref", "refs/tags/v1"),
 }
 
 
@@ -76,8 +69,116 @@ def test_each_shared_thing_that_a_loop_changes_is_told(case: str, tmp_path: Path
     assert watch.changes(ground, before, watch.look(ground)) == []
     change(root, tree.folder)
     (found,) = watch.changes(ground, before, watch.look(ground))
-    assert (found.what, found.by_person) == (what, False)
+    assert (found.what, found.by_person, found.harmless) == (what, False, False)
     assert found.name.startswith(name)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a repository with a remote, a tag, a branch and a note of a person's, in which a plan has begun."""
+    folder = tmp_path_factory.mktemp("model")
+    root, origin = plant(folder / "repo"), plant(folder / "origin")
+    git(root, "remote", "add", "origin", "../origin")
+    git(root, "fetch", "-q", "origin")
+    git(root, "remote", "set-head", "origin", "main")
+    git(origin, "tag", "v2")
+    git(root, "tag", "old")
+    git(root, "branch", "side/one")
+    git(root, "notes", "add", "-m", "seen")
+    begin(ground_of(root))
+    return folder
+
+
+MAY_STAY = [
+    "git tag v1",
+    "git tag -a -m 'the first' v1",
+    "git tag 20261119",
+    "git tag side/two",
+    "git fetch -q --tags origin",
+    "git branch feature",
+    "git branch side/two",
+    "git branch --track topic origin/main",
+    "git branch -u origin/main side/one",
+    "git push -q -u origin side/one",
+    "git config branch.main.vscode-merge-base origin/main",
+    "git config branch.main.description 'all of it'",
+    "git config branch.main.remote .",
+    "git config user.name Somebody; git config user.email somebody@example.com",
+    "git config gui.geometry 1x1",
+    "git config color.ui never",
+]
+MAY_NOT = [
+    "git tag main",  # `git merge main` would take the tag
+    "git tag side/one",
+    "git update-ref refs/main HEAD",
+    "git tag loopr/oauth",
+    "git tag loopr/other",  # a plan that begins later
+    "git tag origin",  # as origin/HEAD is called
+    "git tag origin/main",
+    "git tag ORIG_HEAD",
+    "git tag $(git rev-parse --short HEAD)",
+    "git branch old",  # `git checkout old` would take the branch
+    "git branch origin/main",
+    "git tag fresh; git branch fresh",
+    "git symbolic-ref refs/heads/alias refs/heads/main",
+    "mkdir .git/refs/heads/gone && echo 1234567890123456789012345678901234567890 > .git/refs/heads/gone/x",
+    "git rev-parse HEAD^{tree} > .git/refs/heads/tree",
+    "echo main > .git/refs/heads/broken",
+    "git pack-refs --all; rm -rf .git/refs/heads/side; mkdir -p .git/refs/heads/side/one; "
+    "git rev-parse HEAD > .git/refs/heads/side/one/more",  # side/one could not be moved any more
+    "git pack-refs --all; rm -rf .git/refs/heads/loopr; git rev-parse HEAD > .git/refs/heads/loopr",
+    "git tag -f old HEAD^{tree}",
+    "git tag -d old",
+    "git branch -f side/one $(git commit-tree -m x HEAD^{tree})",
+    "git branch -D side/one",
+    "git branch -m side/one side/two",
+    "git notes add -f -m 'seen by nobody'",
+    "git notes --ref other add -m more",
+    "git notes remove",
+    "git replace HEAD $(git commit-tree -m x HEAD^{tree})",
+    "git config core.fsmonitor ./watch",
+    "printf '[core]\\n\\tsparseCheckout\\n' >> .git/config",  # a key alone is a yes
+    "git config alias.st '!touch stolen'",
+    "git config include.path ../settings",
+    "git config filter.lfs.clean cat",
+    "git config merge.ours.driver true",
+    "git config credential.helper store",
+    "git config url.ssh://elsewhere/.insteadOf https://",
+    "git config remote.origin.url elsewhere",
+    "git config remote.origin.pushurl elsewhere",
+    "git config http.proxy elsewhere",
+    "git config user.signingKey other",
+    "git config branch.main.remote ssh://elsewhere/x",
+    "git config branch.main.pushRemote elsewhere",
+    "git config branch.main.mergeOptions '--strategy other'",
+    "git config branch.loopr/oauth.mergeOptions '--strategy other'",
+    "git config branch.autoSetupMerge false",
+    "git config submodule.lib.update '!touch stolen'",
+    "git config --unset core.bare",
+    "echo '[' >> .git/config",
+]
+
+
+def _seen(model: Path, folder: Path, deed: str) -> Changed:
+    """Do something to a copy of the repository while an attempt is at work, and return what was seen of it."""
+    shutil.copytree(model, folder, dirs_exist_ok=True)
+    sentry = Sentry(ground_of(folder / "repo"))
+    sentry.begin("run")
+    subprocess.run(["sh", "-ec", deed], cwd=folder / "repo", check=True, capture_output=True)
+    return sentry.changed("run")
+
+
+@pytest.mark.parametrize("deed", MAY_STAY)
+def test_what_is_only_added_or_only_describes_may_stay(deed: str, model: Path, tmp_path: Path) -> None:
+    """A person's ordinary work with git is seen with its name, and harms nobody."""
+    found = _seen(model, tmp_path, deed)
+    assert found.grown and not found.touched, found
+
+
+@pytest.mark.parametrize("deed", MAY_NOT)
+def test_what_changes_somebody_elses_git_may_not_stay(deed: str, model: Path, tmp_path: Path) -> None:
+    """What moves or hides what was there, stands in its way, or is obeyed by somebody's git is seen as a harm."""
+    assert _seen(model, tmp_path, deed).touched
 
 
 def test_what_loopr_and_loops_do_all_day_is_no_change(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""Puts back what keeps a person's checkout from working: settings that lead git astray, and the branch that it is on.
+
+Only what nobody sets on purpose where there are worktrees, and only a branch of which the checkout's own log says that
+it has not moved. Nothing is put back that has changed once more since. Must never know who made a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from loopr.world.repo.calls import Door, GitFailed
+from loopr.world.repo.checkouts import checkouts, read_line
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.refs import Move, move_refs
+from loopr.world.repo.words import Change
+
+_ASTRAY = frozenset({"core.worktree", "core.bare"})
+_HOOKS = "core.hookspath"  # one below each checkout runs nothing but its own files
+
+
+def put_back(ground: Ground, found: Iterable[Change]) -> frozenset[str]:
+    """Put back what can be, and return its names."""
+    return frozenset(each.name for each in found if _is_back(ground, each))
+
+
+def _is_back(ground: Ground, change: Change) -> bool:
+    """Put one change back, if it is one of those; say whether that was done."""
+    try:
+        if change.what == "config":
+            return _setting(ground, change)
+        if change.what == "ref" and change.before and _stands_at(ground, change.name) == change.before:
+            with ground.alone() as door:
+                move_refs(door, [Move(change.name, change.before, change.after)], "loopr: put back")
+            return True
+    except (GitFailed, OSError):  # it stays as it is, and is told
+        return False
+    return False
+
+
+def _setting(ground: Ground, change: Change) -> bool:
+    """Put a setting back, if it is the one that was seen."""
+    file, _, key = change.name.partition(" ")
+    before, after = (_values(each) for each in (change.before, change.after))
+    outside = key == _HOOKS and any(Path(each).expanduser().is_absolute() for each in after)
+    if key not in _ASTRAY and not outside:
+        return False
+    with ground.alone() as door:
+        place = str(ground.common / file)
+        if _now(door, place, key) != after:
+            return False
+        door.ask("config", "--file", place, "--unset-all", key)
+        for each in before:
+            door.run("config", "--file", place, "--add", key, each)
+        return _now(door, place, key) == before
+
+
+def _values(settings: str) -> list[str]:
+    """Return the values of a setting, as they were seen."""
+    return [each.partition("\n")[2] for each in settings.split("\0") if each]
+
+
+def _now(door: Door, place: str, key: str) -> list[str]:
+    """Return the values that a setting has now."""
+    return [part for part in door.ask("config", "--file", place, "-z", "--get-all", key).parts if part]
+
+
+def _stands_at(ground: Ground, branch: str) -> str:
+    """Return where a checkout of a person's that is on a branch says that it stands, nothing if none does."""
+    on_it = [each for each in checkouts(ground) if not each.ours and each.branch == branch]
+    logs = [read_line(each.git_dir / "logs" / "HEAD").splitlines() for each in on_it]
+    said = {log[-1].split(" ")[1] if log else "" for log in logs}
+    return said.pop() if len(said) == 1 else ""

@@ -1,0 +1,69 @@
+"""What keeps a person's checkout from working is put back, and nothing that may be a person's own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from loopr.world.repo import watch
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.restoring import put_back
+from tests.world.repo.grounds import begin, git, ground_of, plant, take
+
+
+def made(tmp_path: Path) -> tuple[Path, Ground, Path, watch.Sight]:
+    """Make a repository with a worktree of ours, and look at what is shared."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1").folder
+    return root, ground, tree, watch.look(ground)
+
+
+def other(tree: Path) -> str:
+    """Make a commit that is on no branch."""
+    return git(tree, "commit-tree", "-m", "x", "HEAD^{tree}")
+
+
+def test_a_branch_that_nobody_stands_on_stays_moved(tmp_path: Path) -> None:
+    """Only the branch of a checkout is put back: of any other it may be a person who has moved it."""
+    root, ground, tree, _ = made(tmp_path)
+    git(root, "branch", "side")
+    before, moved = watch.look(ground), other(tree)
+    git(tree, "update-ref", "refs/heads/side", moved)
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == frozenset()
+    assert git(root, "rev-parse", "side") == moved
+
+
+def test_a_checkout_that_keeps_no_log_is_left_alone(tmp_path: Path) -> None:
+    """Where the checkout does not say that it has not moved, its branch may be where the person has brought it."""
+    root, ground, tree, before = made(tmp_path)
+    git(root, "config", "core.logAllRefUpdates", "false")
+    shutil.rmtree(root / ".git" / "logs")
+    git(root, "commit", "--quiet", "--allow-empty", "--message=mine")
+    mine = git(root, "rev-parse", "main")
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == frozenset()
+    assert git(root, "rev-parse", "main") == mine
+
+
+def test_what_has_changed_once_more_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is put back that is not as it was seen: somebody is at it."""
+    root, ground, tree, before = made(tmp_path)
+    git(tree, "config", "core.worktree", "/nowhere")
+    moved = other(tree)
+    git(tree, "update-ref", "refs/heads/main", moved)
+    found = watch.changes(ground, before, watch.look(ground))
+    last = git(tree, "commit-tree", "-m", "y", "HEAD^{tree}")
+    git(tree, "update-ref", "refs/heads/main", last)
+    git(tree, "config", "core.worktree", "/elsewhere")
+    assert put_back(ground, found) == frozenset()
+    assert (git(tree, "rev-parse", "main"), git(tree, "config", "core.worktree")) == (last, "/elsewhere")
+
+
+def test_hooks_below_each_checkout_stay(tmp_path: Path) -> None:
+    """A path of hooks that is relative, as tools of package managers set it, runs a checkout's own files only."""
+    root, ground, tree, before = made(tmp_path)
+    git(tree, "config", "core.hooksPath", ".husky/_")
+    found = watch.changes(ground, before, watch.look(ground))
+    assert ([each.name for each in found], put_back(ground, found)) == (["config core.hookspath"], frozenset())
+    assert git(root, "config", "core.hooksPath") == ".husky/_"
