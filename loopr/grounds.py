@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
-from os.path import relpath
+from os.path import lexists, relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -95,10 +95,18 @@ def ground_of_plan(workspace: Settled, scene: Scene, plan: str) -> Ground | None
 
 def grounds_of(workspace: Settled) -> dict[str, Ground]:
     """Open every repository of a workspace, or say all that is wrong with them; plans without one need none."""
-    found = repository_problems(workspace)
+    found = [*repository_problems(workspace), *_in_the_way(workspace)]
     if found:
         raise SettingsError("", problems=found)
     return {repo: ground_of(workspace, repo) for repo in repos(workspace)}
+
+
+def _in_the_way(workspace: Settled) -> Iterator[Problem]:
+    """Say what stands where the worktrees belong."""
+    folder = workspace.place.root / workspace.settings.worktrees.dir
+    if lexists(folder) and not folder.is_dir():
+        hint = "move it away, or set worktrees.dir"
+        yield Problem("stands where the folder of the worktrees belongs", str(folder), hint)
 
 
 def repos(workspace: Settled) -> list[str]:

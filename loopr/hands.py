@@ -25,6 +25,8 @@ from loopr.world.publishing import publish, put_back
 from loopr.world.runs import OUTPUT, Runs
 
 LONGEST_PATH = 400  # of a path in a message
+_SETTINGS = frozenset({".yml", ".yaml"})
+_AS_FRONT_MATTER = "an outline in YAML goes between two lines of `---`, at the top of a file such as plan.md"
 
 
 class _Circumstances(TypedDict):
@@ -193,6 +195,8 @@ class PaperHands(FileHands):
 
 def read_plan_file(path: Path, name: str, policy: Policy) -> tuple[str, str, Artifact]:
     """Read a plan file, which messages call by a name: its text, its digest and what it says."""
+    if path.suffix in _SETTINGS:
+        raise PlanError("is YAML, and a plan is Markdown", where=shown(name, LONGEST_PATH), hint=_AS_FRONT_MATTER)
     try:
         artifact, found = read_artifact_file(
             path, path.parent, type_name=policy.root_type, types=policy.types, fallback_id=path.stem

@@ -38,7 +38,7 @@ def read_rows(journal: Journal, settle: Settle = lambda seal: None, at: int | No
         last = journal.last_at()
         since = (last if at is None else at) - policy.window_ms
         charges = [Charge(*each[1:]) for each in journal.spent_since(since)]
-        loops = [body for _, body in journal.rows("loops")]
+        loops = journal.bodies("loops")
     return Rows(loops, records, charges, policy, seq, last)
 
 

@@ -23,6 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a 
 DEFAULT_SEEDS = 2000
 
 LEAKS = ("LOOPR", "GIT_", "XDG_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "LINES", "TRACEPARENT", "EDITOR")
+SLOWS = ("PYTHONDONTWRITEBYTECODE",)  # with it every process that a test starts would compile all of loopr anew
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Ada Tester",
@@ -50,7 +51,7 @@ def seeds(request: pytest.FixtureRequest) -> range:
 def hermetic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Take from the environment all that differs between machines, for this process and the ones it starts."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(LEAKS)]:
+        for name in [name for name in os.environ if name.startswith((*LEAKS, *SLOWS))]:
             patch.delenv(name)
         for name, value in IDENTITY.items():
             patch.setenv(name, value)

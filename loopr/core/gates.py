@@ -11,48 +11,17 @@ from loopr.core import limits
 from loopr.core.model import STUCK, Gate, Loop, Status
 from loopr.core.scene import Scene, line_of
 from loopr.core.shared import WORKSPACE, project_scope
+from loopr.core.states import awaits
 
 Closed = tuple[str, int | None] | None
 Check = Callable[[Scene, Loop, int], Closed]
 
-_STATE_WORDS = {
-    Status.LEASED: "it was chosen; its worktree and process are being prepared",
-    Status.RUNNING: "attempt {attempt} runs",
-    Status.CHECKING: "attempt {attempt} is being judged",
-    Status.AWAITING: "it waits for a person: `loopr approve {id}` or `loopr reject {id}`",
-    Status.PARKED: "it is parked: {reason}; `loopr reset {id}` once that is mended",
-    Status.FAILED: "it failed: {reason}; `loopr retry {id}` begins again",
-    Status.CANCELLED: "it was cancelled; `loopr retry {id}` brings it back",
-    Status.INVALIDATED: "it is no longer declared by its parent",
-}
-
 
 def _status(scene: Scene, loop: Loop, now: int) -> Closed:
     """It is not pending: it was chosen already, or it is over."""
-    if loop.status is Status.COMPLETE:
-        return _complete(scene, loop), None
-    if loop.status is Status.LANDING:
-        return _landing(scene, loop), None
-    if loop.status is not Status.PENDING:
-        reason = loop.reason or "no reason was given"
-        return _STATE_WORDS[loop.status].format(id=loop.id, attempt=loop.attempt, reason=reason), None
-    return None
-
-
-def _complete(scene: Scene, loop: Loop) -> str:
-    """Say what a complete loop still waits for below it."""
-    below = scene.tree.below[loop.id]
-    if below.total == below.complete:
-        return "it is done"
-    return f"it is complete; {below.total - below.complete} of {below.total} below it are not"
-
-
-def _landing(scene: Scene, loop: Loop) -> str:
-    """Say how many loops of its plan land before it does."""
-    line = [scene.loops[each] for each in scene.tree.by_status[Status.LANDING]]
-    order = scene.tree.order(loop)
-    before = sum(other.plan == loop.plan and scene.tree.order(other) < order for other in line)
-    return f"its commits are on their way to the plan branch, {before} before it" if before else "its commits land now"
+    if loop.status is Status.PENDING:
+        return None
+    return awaits(scene, loop), None
 
 
 def _stopping(scene: Scene, loop: Loop, now: int) -> Closed:
@@ -92,10 +61,15 @@ def _paused(scene: Scene, loop: Loop, now: int) -> Closed:
 
 def _parent(scene: Scene, loop: Loop, now: int) -> Closed:
     """The parent's own work is not complete."""
-    if loop.parent is None:
+    if _parent_is_complete(scene, loop):
         return None
-    parent = scene.loops[loop.parent]
-    return None if parent.status is Status.COMPLETE else (f"its parent {parent.id} is {parent.status}", None)
+    parent = scene.loops[loop.parent or ""]
+    return f"its parent {parent.id} is {parent.status}", None
+
+
+def _parent_is_complete(scene: Scene, loop: Loop) -> bool:
+    """Say whether nothing of its parent's own work is left to wait for."""
+    return loop.parent is None or scene.loops[loop.parent].status is Status.COMPLETE
 
 
 def _needs(scene: Scene, loop: Loop, now: int) -> Closed:
@@ -237,7 +211,7 @@ GATES: tuple[tuple[str, Check], ...] = (
 """In the order in which they are told."""
 
 _STATE_GATES = GATES[:3]
-_OWN_GATES = GATES[:8]
+_OWN_GATES, _GROUP_GATES = GATES[:8], GATES[8:]
 _BY_NAME = dict(GATES)
 SHARED_GATES: tuple[tuple[str, Check], ...] = (
     ("paused", lambda scene, loop, now: _held_scope(scene, loop)),
@@ -252,33 +226,34 @@ DECLARED_GATES = tuple(each for each in GATES if each[0] in {"stopping", "paused
 def closed_gates(scene: Scene, loop: Loop, now: int) -> Iterator[Gate]:
     """List every closed gate of a loop, in order."""
     closed = False
-    for name, check in _gates_of(scene, loop):
-        found = check(scene, loop, now)
-        if found is not None:
-            closed = True
-            yield Gate(name, *found)
+    for gate in _closed(_gates_of(scene, loop), scene, loop, now):
+        closed = True
+        yield gate
     if not closed and scene.settles(loop):
         yield _TO_BE_WRITTEN
 
 
 def first_closed(scene: Scene, loop: Loop, now: int) -> Gate | None:
     """Return the first closed gate of a loop."""
-    found = _first(_gates_of(scene, loop), scene, loop, now)
-    return found or (_TO_BE_WRITTEN if scene.settles(loop) else None)
+    return next(closed_gates(scene, loop, now), None)
 
 
-def first_own_closed(scene: Scene, loop: Loop, now: int) -> Gate | None:
-    """Return the first closed gate of a pending loop that it need not share with its group."""
-    return _first(_OWN_GATES, scene, loop, now)
+def own_closed(scene: Scene, loop: Loop, now: int) -> Iterator[Gate]:
+    """List the closed gates of a pending loop that it need not share with its group, in order: they come first."""
+    return _closed(_OWN_GATES, scene, loop, now)
 
 
-def _first(gates: tuple[tuple[str, Check], ...], scene: Scene, loop: Loop, now: int) -> Gate | None:
-    """Return the first of some gates that is closed."""
+def group_closed(scene: Scene, member: Loop, now: int) -> Iterator[Gate]:
+    """List the closed gates that come after its own, in order: any other loop of its group has the same."""
+    return _closed(_GROUP_GATES, scene, member, now)
+
+
+def _closed(gates: tuple[tuple[str, Check], ...], scene: Scene, loop: Loop, now: int) -> Iterator[Gate]:
+    """List those of some gates that are closed."""
     for name, check in gates:
         found = check(scene, loop, now)
         if found is not None:
-            return Gate(name, *found)
-    return None
+            yield Gate(name, *found)
 
 
 def _gates_of(scene: Scene, loop: Loop) -> tuple[tuple[str, Check], ...]:
@@ -294,7 +269,7 @@ _TO_BE_WRITTEN = Gate("status", "its children are declared: loopr writes its art
 
 def closed_for_group(scene: Scene, member: Loop, now: int, *, pull: bool = False) -> Gate | None:
     """Return the first closed gate that a group of loops shares, asked of any member; `manual` binds no pull worker."""
-    return _first(SHARED_GATES if pull else (*SHARED_GATES, ("manual", _manual)), scene, member, now)
+    return next(_closed(SHARED_GATES if pull else (*SHARED_GATES, ("manual", _manual)), scene, member, now), None)
 
 
 def may_settle(scene: Scene, loop: Loop) -> bool:
@@ -303,7 +278,7 @@ def may_settle(scene: Scene, loop: Loop) -> bool:
         loop.status is Status.PENDING
         and loop.ending is None
         and scene.settles(loop)
-        and _parent(scene, loop, 0) is None
+        and _parent_is_complete(scene, loop)
         and _needs(scene, loop, 0) is None
         and _held(scene, loop) is None
     )
@@ -318,9 +293,9 @@ def own_gates_open(scene: Scene, loop: Loop) -> bool:
     """Say whether nothing but time, a person's hand on the whole, or a shared limit keeps a loop from running."""
     return (
         loop.status is Status.PENDING
+        and _parent_is_complete(scene, loop)  # of a large tree, most do not get further than this
         and loop.ending is None
         and not scene.settles(loop)
-        and _parent(scene, loop, 0) is None
         and _artifact(scene, loop, 0) is None
         and _needs(scene, loop, 0) is None
         and _held(scene, loop) is None

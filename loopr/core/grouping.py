@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from loopr.core.gates import SHARED_GATES, closed_for_group, first_closed, first_own_closed, own_gates_open
+from loopr.core.gates import SHARED_GATES, closed_gates, first_closed, group_closed, own_closed, own_gates_open
 from loopr.core.limits import budget_spent, budgets_of, crew_of, lane_full
 from loopr.core.model import Gate, Loop, Status
 from loopr.core.scene import Scene
@@ -22,7 +22,7 @@ class GroupKey(NamedTuple):
     project: str
     plan: str
     type: str
-    lanes: tuple[str, ...]
+    lanes: tuple[tuple[str, ...], ...]
     line: str
     command: bool
 
@@ -35,7 +35,7 @@ def group_key(scene: Scene, loop: Loop) -> GroupKey:
         loop.project,
         "" if scene.loops[loop.plan].budget.unlimited else loop.plan,
         loop.type,
-        scene.lanes_of(loop),
+        tuple([crew.lanes for crew in scene.crews_of(loop)]),
         line,
         loop.command or own.has_command,
     )
@@ -47,19 +47,30 @@ class Waits:
     def __init__(self, scene: Scene, now: int) -> None:
         """Begin with nothing asked."""
         self._scene, self._now = scene, now
-        self._of_groups: dict[GroupKey, Gate | None] = {}
+        self._of_groups: dict[GroupKey, tuple[Gate, ...]] = {}
 
     def first_closed(self, loop: Loop) -> Gate | None:
         """Return the first closed gate of a loop."""
-        scene, now = self._scene, self._now
-        if loop.status is not Status.PENDING or scene.settles(loop):
-            return first_closed(scene, loop, now)
-        own = first_own_closed(scene, loop, now)
-        if own is not None:
-            return own
-        key = group_key(scene, loop)
+        if self._is_alone(loop):
+            return first_closed(self._scene, loop, self._now)
+        own = next(own_closed(self._scene, loop, self._now), None)
+        return own or next(iter(self._of_group(loop)), None)
+
+    def closed(self, loop: Loop) -> list[Gate]:
+        """List every closed gate of a loop, in order."""
+        if self._is_alone(loop):
+            return list(closed_gates(self._scene, loop, self._now))
+        return [*own_closed(self._scene, loop, self._now), *self._of_group(loop)]
+
+    def _is_alone(self, loop: Loop) -> bool:
+        """Say whether a loop shares none of its gates with others."""
+        return loop.status is not Status.PENDING or self._scene.settles(loop)
+
+    def _of_group(self, loop: Loop) -> tuple[Gate, ...]:
+        """Return the closed gates that all of a loop's group share."""
+        key = group_key(self._scene, loop)
         if key not in self._of_groups:
-            self._of_groups[key] = closed_for_group(scene, loop, now)
+            self._of_groups[key] = tuple(group_closed(self._scene, loop, self._now))
         return self._of_groups[key]
 
 

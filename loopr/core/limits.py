@@ -270,8 +270,17 @@ def own_budget_reached(scene: Scene, loop: Loop, now: int) -> str | None:
     own = own_budget(scene, loop)
     for amount, limit, unit in ((cost, own.tokens, "tokens"), (usd, own.micro_usd, "usd"), (ms, own.secs, "secs")):
         if limit is not None and amount >= limit * _SCALE[unit]:
-            return f"its own budget of {unit} is used up"
+            used, whole = _in_words(unit, amount), _in_words(unit, limit * _SCALE[unit])
+            place = f"types.{loop.type}.budget" if loop.budget.unlimited else "`budget` in its entry"
+            return f"its own budget of {whole} is used up: it has used {used}; raise {place}"
     return None
+
+
+def _in_words(unit: str, amount: int) -> str:
+    """Write an amount of what budgets count."""
+    if unit == "usd":
+        return f"${amount / 1_000_000:.2f}"
+    return f"{amount // 1000:,} {unit}"
 
 
 def own_budget(scene: Scene, loop: Loop) -> Budget:

@@ -6,7 +6,7 @@ Instants are whole milliseconds UTC, money is whole micro-dollars.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -312,7 +312,6 @@ class Host(NamedTuple):
 
 
 _LOOP_DEFAULTS = Loop("", "", "", None, 0, 0, "")
-_PLACES: Mapping[str, int] = {name: place for place, name in enumerate(Loop._fields)}
 _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "needs": tuple,
     "files": tuple,
@@ -326,6 +325,7 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "live": lambda value: Usage(*value),
     "deferred": tuple,
 }
+_READ = {name: (place, _NESTED.get(name)) for place, name in enumerate(Loop._fields)}
 
 
 def encode_loop(loop: Loop) -> dict[str, Any]:
@@ -337,10 +337,10 @@ def encode_loop(loop: Loop) -> dict[str, Any]:
     return out
 
 
-def decode_loop(data: Mapping[str, Any]) -> Loop:
-    """Read a loop back from its row."""
+def decode_loop(pairs: Iterable[tuple[str, Any]]) -> Loop:
+    """Read a loop back: the hook of `json.loads` for the rows of loops, which makes no dictionary of any."""
     values = list(_LOOP_DEFAULTS)
-    for key, value in data.items():
-        read = _NESTED.get(key)
-        values[_PLACES[key]] = value if read is None or value is None else read(value)
+    for key, value in pairs:
+        place, read = _READ[key]
+        values[place] = value if read is None or value is None else read(value)
     return Loop._make(values)

@@ -100,7 +100,7 @@ class Scene:
         self.shared.policy = policy or self.shared.policy
         self.ledger = Ledger(self.policy.window_ms)
         self.ledger.read({key: Sums(*value) for key, value in values.items() if key.startswith(SPENT)}, charges)
-        self.tree.fill(map(decode_loop, json.loads(f"[{','.join(loops)}]")))
+        self.tree.fill(json.loads(f"[{','.join(loops)}]", object_pairs_hook=decode_loop))
         for loop in self.loops.values():
             if loop.engaged or loop.lease is not None or loop.ending is not None:
                 self.occupancy.count(loop, 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from loopr.core.model import OCCUPYING, Loop, Status
 
@@ -25,23 +26,49 @@ class Below:
 
     def count(self, loop: Loop, step: int) -> None:
         """Count a loop in (1) or out (-1)."""
-        if loop.status is Status.INVALIDATED:
+        status = loop.status
+        if status is Status.INVALIDATED:
             return
         self.total += step
-        self.complete += step * (loop.status is Status.COMPLETE)
-        self.running += step * (loop.status in OCCUPYING)
-        self.parked += step * (loop.status is Status.PARKED)
-        self.failed += step * (loop.status is Status.FAILED)
+        if status is Status.COMPLETE:
+            self.complete += step
+        elif status in OCCUPYING:
+            self.running += step
+        elif status is Status.PARKED:
+            self.parked += step
+        elif status is Status.FAILED:
+            self.failed += step
 
-    def gather(self, child: Loop, under: Below) -> None:
+    def gather(self, child: Loop, under: Below | None) -> None:
         """Count a child in, with all that is below it."""
-        self.count(child, 1)
+        if child.status is Status.PENDING:  # as most loops of a large tree are
+            self.total += 1
+        else:
+            self.count(child, 1)
+            self.latest = max(self.latest, ended_at(child))
+        if under is None:
+            return
         self.total += under.total
         self.complete += under.complete
         self.running += under.running
         self.parked += under.parked
         self.failed += under.failed
-        self.latest = max(self.latest, under.latest, ended_at(child))
+        self.latest = max(self.latest, under.latest)
+
+
+class Counters(dict[str, Below]):
+    """What is below each loop; one that has never had a child needs no counter of its own."""
+
+    def __missing__(self, loop_id: str) -> Below:
+        """Return that nothing is below a loop."""
+        return Below()
+
+    def own(self, loop_id: str) -> Below:
+        """Return the counter of a loop that has a child, made when first asked for."""
+        found = self.get(loop_id)
+        if found is None:
+            found = self[loop_id] = Below()
+        return found
 
 
 def ended_at(loop: Loop) -> int:
@@ -55,7 +82,7 @@ class Tree:
     def __init__(self) -> None:
         """Begin with no loops."""
         self.loops: dict[str, Loop] = {}
-        self.below: dict[str, Below] = {}
+        self.below = Counters()
         self.needers: dict[str, dict[str, None]] = {}
         self.by_status: dict[Status, dict[str, None]] = {status: {} for status in _LISTED}
         self.ending: dict[str, None] = {}
@@ -80,7 +107,8 @@ class Tree:
         while stack:
             loop_id = stack.pop()
             yield self.loops[loop_id]
-            stack.extend(self.children(loop_id)[::-1])
+            if loop_id in self._children:
+                stack.extend(each for _, each in reversed(self._children[loop_id]))
 
     def ancestors(self, loop: Loop) -> Iterator[Loop]:
         """Go upwards from the parent to the plan."""
@@ -112,8 +140,6 @@ class Tree:
     def put(self, loop: Loop) -> None:
         """Add a loop or replace it, and bring every index along."""
         old = self.loops.get(loop.id)
-        if old is None:
-            self.below[loop.id] = Below()
         self.loops[loop.id] = loop
         self._place(old, loop)
         self._list(old, loop)
@@ -125,15 +151,17 @@ class Tree:
     def fill(self, loops: Iterable[Loop]) -> None:
         """Take all loops at once into an empty tree; each is looked at once."""
         self.loops = {loop.id: loop for loop in loops}
-        self.below = {loop_id: Below() for loop_id in self.loops}
-        for loop in sorted(self.loops.values(), key=lambda each: each.depth, reverse=True):
-            self._list(None, loop)
-            self._need(None, loop)
+        below = self.below
+        for loop in sorted(self.loops.values(), key=attrgetter("depth"), reverse=True):
+            if loop.status in _LISTED or loop.needs or loop.hold or loop.lease or loop.ending:
+                self._list(None, loop)
+                self._need(None, loop)
+            loop_id, parent = loop.id, loop.parent
             if loop.status is not Status.INVALIDATED:
-                siblings = self._roots if loop.parent is None else self._children.setdefault(loop.parent, [])
-                siblings.append((_rank(loop), loop.id))
-            if loop.parent is not None:
-                self.below[loop.parent].gather(loop, self.below[loop.id])
+                siblings = self._roots if parent is None else self._children.setdefault(parent, [])
+                siblings.append((_rank(loop), loop_id))
+            if parent is not None:
+                below.own(parent).gather(loop, below.get(loop_id))
         for siblings in (self._roots, *self._children.values()):
             siblings.sort()
 
@@ -179,7 +207,7 @@ class Tree:
         """Keep the counters of all ancestors."""
         ended = ended_at(new)
         for above in self.ancestors(new):
-            below = self.below[above.id]
+            below = self.below.own(above.id)
             if old is not None:
                 below.count(old, -1)
             below.count(new, 1)

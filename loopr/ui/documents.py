@@ -5,6 +5,7 @@ Each looks once and changes nothing. Must never know a terminal or a protocol.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -112,5 +113,6 @@ def coming(workspace: Workspace, at: int | None) -> Row:
     """Return the next round of launches, before it is decided."""
     from loopr.ui.preview import next_round
 
+    gc.disable()  # as in `Workspace.look`
     forest, _, now = workspace.ponder(at)
     return next_round(forest, now)

@@ -34,32 +34,34 @@ class Admitted(NamedTuple):
         return body | {"dry_run": self.dry_run, "plans": [each._asdict() for each in self.done]}
 
 
-def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm) -> Admitted:
+def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
     """Decide on paper, and write nothing."""
     with workspace.rehearsal() as engine:
-        done = tuple(enqueue(engine, workspace, plan, confirm) for plan in plans)
+        done = tuple(enqueue(engine, workspace, plan, confirm, to_run=to_run) for plan in plans)
         return Admitted(engine.forest, done, dry_run=True)
 
 
-def admit(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm) -> Admitted:
+def admit(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
     """Enqueue plans in a turn of our own, or beside the engine that serves the workspace."""
     beside = ""
     try:
         with workspace.turn() as engine:
-            return Admitted(engine.forest, _all(engine, workspace, plans, confirm))
+            return Admitted(engine.forest, _all(engine, workspace, plans, confirm, to_run))
     except EngineHeld as held:
         beside = held.problems[0].message
     with workspace.visit() as engine:
-        return Admitted(engine.forest, _all(engine, workspace, plans, confirm), beside=beside)
+        return Admitted(engine.forest, _all(engine, workspace, plans, confirm, True), beside=beside)
 
 
-def bring_in(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) -> Enqueued:
+def bring_in(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool) -> Enqueued:
     """Enqueue a plan, and let it go along with its base."""
-    done = enqueue(engine, workspace, plan, confirm)
+    done = enqueue(engine, workspace, plan, confirm, to_run=to_run)
     base = follow_base(engine, workspace, plan.id)
     return done._replace(base=base, uncommitted=uncommitted(engine, workspace, plan.id))
 
 
-def _all(engine: Engine, workspace: Workspace, plans: Sequence[Plan], confirm: Confirm) -> tuple[Enqueued, ...]:
+def _all(
+    engine: Engine, workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, to_run: bool
+) -> tuple[Enqueued, ...]:
     """Enqueue one after the other."""
-    return tuple(bring_in(engine, workspace, plan, confirm) for plan in plans)
+    return tuple(bring_in(engine, workspace, plan, confirm, to_run=to_run) for plan in plans)

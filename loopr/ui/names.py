@@ -6,7 +6,6 @@ By exact id, else by whole path segments from the end, else by prefix of charact
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from loopr.errors import NotFound
 
@@ -33,6 +32,8 @@ def find_id(known: Iterable[str], text: str) -> str:
         named = ", ".join(sorted(found)[:MOST_NAMED])
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         raise NotFound(f"{text!r} fits {len(found)} loops: {named}{more}", hint="name it with more of its path")
+    from difflib import get_close_matches  # slow to import
+
     short = {each.rpartition("/")[2]: each for each in reversed(ids)}
     near = get_close_matches(wanted, ids, n=1) or [short[each] for each in get_close_matches(wanted, short, n=1)]
     hint = f"did you mean {near[0]}?" if near else "`loopr ls` lists the loops"

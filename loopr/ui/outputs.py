@@ -50,7 +50,8 @@ def one_loop(workspace: Workspace, text: str) -> Loop:
             bodies = dict(journal.rows("loops"))
     except NotFound:
         bodies = {}
-    return decode_loop(json.loads(bodies[find_id(bodies, text)]))
+    loop: Loop = json.loads(bodies[find_id(bodies, text)], object_pairs_hook=decode_loop)
+    return loop
 
 
 def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from loopr.core.choose import choose
 from loopr.core.events import LeaseGranted
 from loopr.core.forest import Forest
-from loopr.core.gates import first_closed
+from loopr.core.grouping import Waits
 from loopr.core.model import Status
 from loopr.core.scoring import score
 from loopr.ui.views import Row, document, gate_row, instant, stand_in
@@ -25,10 +25,10 @@ def next_round(forest: Forest, now: int) -> Row:
         if isinstance(event, LeaseGranted):
             grants.append(_grant_row(forest, event, at))
         forest.apply(event, at)
-    held = []
+    held, waits = [], Waits(forest, at)
     for loop in forest.tree.walk():
         if loop.status is Status.PENDING:
-            gate = first_closed(forest, loop, at)
+            gate = waits.first_closed(loop)
             if gate is not None:
                 held.append({"id": loop.id} | gate_row(gate))
     return document(now, {"at": instant(at), "grants": grants, "held": held})

@@ -17,6 +17,7 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop
+from loopr.core.workspace_events import ProblemSeen
 from loopr.ui.picture import Tail, last_word, picture, tops_of
 from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
@@ -55,7 +56,7 @@ class Progress:
         self._live, self._width, self._paint, self._plans = live, width, paint, tuple(plans)
         self._drawn_at: int | None = None
         self._tails: dict[str, tuple[int, str]] = {}
-        self._closed = False
+        self._begun = self._closed = False
         self._warned = ""
         self._told, self._counted_at = set[str](), 0
 
@@ -64,7 +65,9 @@ class Progress:
         if self._closed:
             return
         if not self._live:
-            self._screen.print(list(tell(forest, events, now, self._plans)))
+            told = events if self._begun else [*events, *_known_already(forest, events)]
+            self._begun = True
+            self._screen.print(list(tell(forest, told, now, self._plans)))
             self._tell_waits(forest, now)
         elif self._drawn_at is None or abs(now - self._drawn_at) >= FRAME_MS:
             self._draw(forest, now, tail)
@@ -190,6 +193,12 @@ class Screen:
 
 def _nowhere(text: str) -> None:
     """Write to nobody."""
+
+
+def _known_already(forest: Forest, events: Sequence[Event]) -> list[Event]:
+    """Say as events what was wrong before anybody watched, and still is: nothing else would tell of it."""
+    fresh = {each.place for each in events if isinstance(each, ProblemSeen)}
+    return [ProblemSeen(*each) for each in sorted(forest.shared.problems.items()) if each[0] not in fresh]
 
 
 def clip(text: str, width: int) -> str:

@@ -5,12 +5,21 @@ Knows the errors. Must never know a terminal or a protocol.
 
 from __future__ import annotations
 
+import errno
 from typing import Any, NamedTuple
 
 from loopr.errors import LooprError, UserError, WorldError
 
 SCHEMA = 1
 BUG = 70
+_REMEDIES = {
+    errno.ENOSPC: "free some space, `loopr gc` finds what loopr no longer needs, then try again",
+    errno.EDQUOT: "free some space, `loopr gc` finds what loopr no longer needs, then try again",
+    errno.EROFS: "the file system is read-only: mount it writable",
+    errno.EACCES: "check the owner and the permissions there",
+    errno.EPERM: "check the owner and the permissions there",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+}
 
 
 class Refusal(NamedTuple):
@@ -36,7 +45,8 @@ def refusal(error: Exception) -> Refusal:
             return Refusal(error.code, (error.message,), error.hint, error.exit_code)
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
-            return Refusal(WorldError.code, (f"{where}{error.strerror or error}",), "", WorldError.exit_code)
+            hint = _REMEDIES.get(error.errno or 0, "")
+            return Refusal(WorldError.code, (f"{where}{error.strerror or error}",), hint, WorldError.exit_code)
     code = error.code if isinstance(error, LooprError) else LooprError.code
     return Refusal(code, (f"{type(error).__name__}: {error}",), "this is a bug of loopr's: please report it", BUG)
 

@@ -39,6 +39,8 @@ def plain(text: str, *, keep_lines: bool = False) -> str:
     """Make a text of anybody's safe to print: control characters become visible, lines are kept only if asked."""
     if keep_lines:
         return "\n".join(plain(line) for line in text.split("\n"))
+    if text.isprintable():
+        return text
     return _CONTROL.sub(lambda found: " " if found[0] in "\n\r\t" else "�", text)
 
 
@@ -259,16 +261,22 @@ def hold_lines(scene: Scene, now: int) -> list[str]:
 
 def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = ()) -> list[str]:
     """Set rows in columns; the last one takes what room is left."""
-    every = [list(head), *map(list, rows)] if head else list(map(list, rows))
+    every = [head, *rows] if head else rows
     if not every:
         return []
-    sizes = [max(map(columns, column)) for column in list(zip(*every, strict=True))[:-1]]
-    room = max(10, width - sum(sizes) - 2 * len(sizes))
-    lines = []
-    for row in every:
-        cells = [pad(cell, size) for cell, size in zip(row, sizes, strict=False)]
-        lines.append("  ".join([*cells, fit(row[-1], room)]).rstrip())
-    return lines
+    *others, last = zip(*every, strict=True)
+    filled = [_filled(column) for column in others]
+    room = max(10, width - sum(columns(column[0]) + 2 for column in filled))
+    return ["  ".join(cells).rstrip() for cells in zip(*filled, (fit(cell, room) for cell in last), strict=True)]
+
+
+def _filled(cells: Sequence[str]) -> list[str]:
+    """Fill the cells of a column up to its widest."""
+    if all(map(str.isascii, cells)):
+        size = max(map(len, cells))
+        return [cell.ljust(size) for cell in cells]
+    size = max(map(columns, cells))
+    return [pad(cell, size) for cell in cells]
 
 
 def block(pairs: Iterable[tuple[str, str]], width: int = 0) -> list[str]:

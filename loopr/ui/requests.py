@@ -43,7 +43,10 @@ class Plan(NamedTuple):
 
 
 class Enqueued(NamedTuple):
-    """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git."""
+    """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git.
+
+    `absent` says which programs it needs that are not here.
+    """
 
     plan: str
     known: bool
@@ -55,6 +58,7 @@ class Enqueued(NamedTuple):
     problems: tuple[str, ...]
     base: str = ""
     uncommitted: str = ""
+    absent: tuple[str, ...] = ()
 
 
 def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
@@ -92,8 +96,11 @@ def _copy_of(workspace: Workspace, path: Path) -> str:
     return f"its copy is {copy}{back}: start that, or copy it to where the plan was"
 
 
-def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) -> Enqueued:
-    """Bring one plan into the tree, or in line with its changed file, and settle its declared loops."""
+def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool) -> Enqueued:
+    """Bring one plan into the tree, or in line with its changed file, and settle its declared loops.
+
+    One that is not `to_run` now may lack programs, which is said.
+    """
     engine.mind.take_policy()
     bound = _binding(engine, workspace, plan)
     loop = engine.forest.loops.get(plan.id)
@@ -104,10 +111,13 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) 
     repo, top = _home(engine, workspace, plan)
     if loop is None and top is not None:
         _check_repository(workspace, plan, repo, top)
+    absent: list[Problem] = []
     cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
         _check_agents(workspace, plan)
-        _check_programs(engine, workspace, plan)
+        absent = _absent_programs(engine, workspace, plan)
+        if absent and to_run:
+            raise SettingsError("", problems=absent)
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
         _copy(engine, bound, plan, confirm)
@@ -119,7 +129,8 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm) 
     back = put_back(engine, [plan.id]).back if cleared else ()  # whoever takes the plan away takes it all
     events += engine.rescan(plan.id)
     events += engine.settle([plan.id])
-    return _summary(engine, plan.id, loop is not None, events)._replace(put_back=back)
+    done = _summary(engine, plan.id, loop is not None, events)
+    return done._replace(put_back=back, absent=tuple(map(str, absent)))
 
 
 def _binding(engine: Engine, workspace: Workspace, plan: Plan) -> Bound | None:
@@ -195,12 +206,10 @@ def _check_agents(workspace: Workspace, plan: Plan) -> None:
         raise SettingsError("", problems=problems)
 
 
-def _check_programs(engine: Engine, workspace: Workspace, plan: Plan) -> None:
-    """Refuse a plan of which something could not be run in any state, for want of a program."""
+def _absent_programs(engine: Engine, workspace: Workspace, plan: Plan) -> list[Problem]:
+    """List what of a plan could not be run in any state, for want of a program."""
     declares = plan_declares(engine.forest, plan.artifact)
-    problems = missing_programs(workspace, plan.artifact.entries if declares else None, plan.source)
-    if problems:
-        raise SettingsError("", problems=problems)
+    return missing_programs(workspace, plan.artifact.entries if declares else None, plan.source)
 
 
 def _entries(entries: Iterable[Entry]) -> Iterator[Entry]:

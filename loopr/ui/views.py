@@ -6,14 +6,17 @@ Knows the forest and the words for it. Must never know a terminal, a protocol or
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from loopr.core.fairness import usage_of
 from loopr.core.gates import closed_gates
-from loopr.core.grouping import budget_waits, queue_depth
+from loopr.core.grouping import Waits, budget_waits, queue_depth
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.limits import FULL, crew_of, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
@@ -29,11 +32,12 @@ SCHEMA = 1
 MOST_OVERLAPS = 5
 
 
+@lru_cache(1024)
 def instant(at: int | None) -> str | None:
     """Write an instant as RFC 3339 in UTC, None if it never was."""
     if not at:
         return None
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+    return f"{datetime.fromtimestamp(at // 1000, UTC).isoformat()[:19]}.{at % 1000:03d}Z"
 
 
 def document(now: int, body: Row) -> Row:
@@ -44,8 +48,8 @@ def document(now: int, body: Row) -> Row:
 # --- one loop -----------------------------------------------------------------------------------------------------
 
 
-def loop_row(scene: Scene, loop: Loop, now: int) -> Row:
-    """Return the one shape that a loop has everywhere."""
+def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = None) -> Row:
+    """Return the one shape that a loop has everywhere; `gates` are the closed ones, where they are known already."""
     below, policy = scene.tree.below[loop.id], scene.policy
     live = loop.leased and loop.status not in FINISHED
     return {
@@ -66,7 +70,7 @@ def loop_row(scene: Scene, loop: Loop, now: int) -> Row:
         "failures": loop.failures,
         "conflicts": loop.conflicts,
         "score": score(policy, loop, now)._asdict(),
-        "gates": [gate_row(gate) for gate in closed_gates(scene, loop, now)],
+        "gates": [gate_row(gate) for gate in (closed_gates(scene, loop, now) if gates is None else gates)],
         "lease": _lease_row(loop),
         "lane": loop.lane,
         "agent": agent_of(scene, loop, now) or None,
@@ -138,12 +142,12 @@ def _usage_row(loop: Loop) -> Row:
 
 def tree(scene: Scene, now: int, workspace: str, loops: Iterable[Loop] | None = None) -> Row:
     """Return all loops, or some, flat and in tree order, with their counts."""
-    chosen = list(scene.tree.walk() if loops is None else loops)
+    chosen, waits = list(scene.tree.walk() if loops is None else loops), Waits(scene, now)
     return document(
         now,
         {
             "workspace": workspace,
-            "loops": [loop_row(scene, loop, now) for loop in chosen],
+            "loops": [loop_row(scene, loop, now, waits.closed(loop)) for loop in chosen],
             "counts": counts(chosen),
             "lanes": lanes(scene),
         },
@@ -152,10 +156,8 @@ def tree(scene: Scene, now: int, workspace: str, loops: Iterable[Loop] | None = 
 
 def counts(loops: Iterable[Loop]) -> dict[str, int]:
     """Count loops by status, in the order of a life."""
-    found = dict.fromkeys((each.value for each in Status), 0)
-    for loop in loops:
-        found[loop.status.value] += 1
-    return {name: n for name, n in found.items() if n}
+    found = Counter(map(attrgetter("status"), loops))
+    return {each.value: found[each] for each in Status if each in found}
 
 
 def lanes(scene: Scene) -> Row:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +58,8 @@ def scan(specs_dir: Path, types: Mapping[str, TypePolicy]) -> Scan:
     found: list[Found] = []
     odd: list[Problem] = []
     folders: list[tuple[tuple[str, ...], str]] = [((), str(specs_dir))]
+    if specs_dir.is_symlink():
+        return Scan((), (_link(str(specs_dir)),))
     while folders:
         parts, folder = folders.pop()
         for entry in _listing(folder, odd):
@@ -129,10 +132,9 @@ def artifact_path(specs_dir: Path, loop_id: str, type_name: str) -> Path:
         raise PlanError(
             f'"{shown(type_name)}" is no name of a type', where=shown(loop_id), hint="see `types` in loopr.yml"
         )
-    folder = str(specs_dir)
-    for part in parts:
-        folder = f"{folder}/{part}"
+    folders = [*accumulate((str(specs_dir), *parts), "{}/{}".format)]
+    for folder in folders:
         if os.path.islink(folder):  # noqa: PTH114 # asked for every level of every loop
             link = _link(folder)
             raise PlanError(link.message, where=link.where, hint=link.hint)
-    return Path(f"{folder}/{type_name}{SUFFIX}")
+    return Path(f"{folders[-1]}/{type_name}{SUFFIX}")

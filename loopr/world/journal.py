@@ -127,6 +127,7 @@ _PUT = {
 }
 _DELETE = {name: f"DELETE FROM {name} WHERE key = ?" for name in ROW_TABLES}
 _ALL = {name: f"SELECT key, body FROM {name} ORDER BY key" for name in ROW_TABLES}
+_BODIES = {name: f"SELECT body FROM {name} ORDER BY key" for name in ROW_TABLES}
 _ONE = {name: f"SELECT body FROM {name} WHERE key = ?" for name in ROW_TABLES}
 
 
@@ -266,6 +267,11 @@ class Journal:
         with plain_words(self.path, self._busy_ms):
             rows: list[Any] = self._connection.execute(_ALL[table]).fetchall()
         return rows
+
+    def bodies(self, table: str) -> list[str]:
+        """Return every body of a table in the order of the keys."""
+        with plain_words(self.path, self._busy_ms):
+            return [body for (body,) in self._connection.execute(_BODIES[table])]
 
     def row(self, table: str, key: str) -> str | None:
         """Return the body of one row, None if there is none."""

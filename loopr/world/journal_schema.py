@@ -5,6 +5,7 @@ Knows SQLite. Must never know what an event or a row means, who holds the worksp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -90,6 +91,7 @@ def open_reader(path: Path, *, busy_ms: int, migrations: Sequence[Migration]) ->
     return _reader(path, tries[-1], busy_ms, migrations)
 
 
+_INDEX_BYTES = 32 * 1024  # of the file beside the journal that its readers and writers share
 _URI_READWRITE = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 # `readonly_shm` leaves even the shared index as it was; it fails where there is none or it is damaged.
 _LOGGED = ("mode=ro&readonly_shm=1", "mode=ro")
@@ -264,7 +266,10 @@ def _full(path: Path, _: str, __: int) -> LooprError:
     )
 
 
-def _failed(path: Path, said: str, _: int) -> LooprError:
+def _failed(path: Path, said: str, busy_ms: int) -> LooprError:
+    found = os.statvfs(path.parent)
+    if found.f_bavail * found.f_frsize < _INDEX_BYTES:  # SQLite has no other word for a shared index without room
+        return _full(path, said, busy_ms)
     return WorldError(f"{path}: the disk refused: {said}", hint="see the system log; `loopr doctor` checks the journal")
 
 

@@ -180,6 +180,23 @@ def test_how_much_of_a_limit_is_used_is_told() -> None:
     assert (found.kind, found.share) == ("done", (0.91, ends * 1000))
 
 
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("Claude AI usage limit reached|1795028400", "limited"),
+        ("Claude usage limit reached. Your limit will reset at 3pm (America/Bogota).", "limited"),
+        ("Limit reached · resets 11:30am (Asia/Calcutta) · /upgrade to Max", "limited"),
+        ("You've hit your limit · resets 4:50am (Europe/Rome)", "limited"),
+        ("the test says: usage limit reached", "infra"),
+    ],
+)
+def test_claude_of_other_versions_tells_a_limit_in_words_alone(words: str, kind: str) -> None:
+    """An error whose only sign of a limit are its words is one; words of a turn that ended well are not."""
+    failed = s.claude_result(is_error=True, result=words)
+    assert s.report("claude", s.lines(failed)).kind == kind
+    assert s.report("claude", s.lines(s.claude_result(result=words))).kind == "done"
+
+
 def test_claude_that_wrote_no_event_is_judged_by_what_it_wrote_to_standard_error() -> None:
     """A refusal to start is a fault of the settings, anything else a stream that was cut short."""
     root = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"
@@ -418,6 +435,8 @@ def test_half_an_event_is_none(line: bytes) -> None:
         ("try again in 2 hours and 5 minutes", timedelta(hours=2, minutes=5)),
         ("retry-after: 20", timedelta(seconds=20)),
         ("You've hit your limit · resets 10:35pm (UTC)", timedelta(hours=4, minutes=35)),
+        ("Claude AI usage limit reached|1795028400", timedelta(hours=1)),
+        ("Claude AI usage limit reached|9795028400", None),
         ("try again at 5:00 PM.", timedelta(hours=23)),
         ("try again at Nov 20th, 2026 5:16 PM.", timedelta(days=1, hours=23, minutes=16)),
         ("try again later", None),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from loopr.core import observations as o
 from loopr.core.choose import pick
 from loopr.core.gates import GATES, SHARED_GATES, closed_gates, first_closed
 from loopr.core.model import Status
@@ -130,6 +131,17 @@ def test_every_state_says_what_it_waits_for(story: str, words: str) -> None:
     """A loop that does not wait for its turn says what its state waits for, and what a person may do."""
     told = tell(f"plan p: a\n{story}", settings(types={"spec": {"approve": True}}))
     assert words in told.gates("p/a")["status"]
+
+
+def test_what_holds_a_loop_up_on_its_way_is_said() -> None:
+    """A loop whose worktree, judging or landing waits for something to be mended says for what, until it is."""
+    story = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nended p/a\njudged p/a")
+    words = 'its branch "loopr/p" is gone'
+    story.see(o.Noticed("p/a", words))
+    assert story.gates("p/a")["status"] == f"its commits land now; held up: {words}"
+    assert words not in story.gates("p/b")["status"]
+    story.see(o.Noticed("p/a", ""))
+    assert story.gates("p/a")["status"] == "its commits land now"
 
 
 def test_a_loop_knows_its_place_in_the_landing_line() -> None:

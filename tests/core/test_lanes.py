@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from loopr.core import observations as o
-from loopr.core.choose import next_wake
+from loopr.core.choose import next_wake, pick
 from loopr.core.events import LeaseGranted
-from loopr.core.gates import closed_gates
+from loopr.core.gates import closed_gates, first_closed
+from loopr.core.grouping import Waits
 from loopr.core.limits import UNKNOWN_WINDOW_MS, slow_width, tokens_left
 from loopr.core.model import Failure
 from loopr.core.policy import Budget, LanePolicy, Policy, Step, decode_policy, encode_policy
@@ -398,7 +399,8 @@ def test_a_loops_own_time_ends_by_the_clock() -> None:
     go_on(story, "wait 5s\nbegan p/a\nbegan p/b\nused p/b 10 tokens")
     assert next_wake(story.forest, story.now) == story.now + 40_000
     go_on(story, "wait 39s\nchoose nobody\np/a is running\nwait 1s\nchoose nobody\np/a is parked\np/b is running")
-    assert "its own budget of secs is used up" in story["p/a"].reason
+    words = "its own budget of 60 secs is used up: it has used 60 secs; raise types.spec.budget"
+    assert words in story["p/a"].reason
     go_on(story, "gone p/a\nwait 20s\nchoose nobody\np/b is parked")
     story.verify()
 
@@ -549,3 +551,19 @@ def test_a_judge_is_an_api_call_too() -> None:
     assert [story[each].status for each in ("p/a", "p/b")] == ["checking", "pending"]
     assert "API calls" in story["p/b"].reason
     story.verify()
+
+
+def test_who_uses_the_same_lanes_otherwise_is_held_back_apart() -> None:
+    """Where the lane of an agent is full, a judge that may use those of its stand-in too is not held up with it."""
+    own = {"agent": "first", "lanes": ("one",), "fallback": ("other",), "judge_lanes": ("one", "other")}
+    story = Story(settings(types={"spec": own}, lanes={"one": LanePolicy(max_concurrent=1)}))
+    go_on(story, "plan p: a; b; c\nchoose p/a")
+    forest = story.forest
+    forest.loops["p/c"] = forest.loops["p/c"]._replace(judge_only=True)
+    forest.reindex()
+    waits = Waits(forest, story.now)
+    assert [first_closed(forest, forest.loops[each], story.now) is None for each in ("p/b", "p/c")] == [False, True]
+    assert [waits.first_closed(forest.loops[each]) is None for each in ("p/b", "p/c")] == [False, True]
+    picked = pick(forest, story.now)
+    assert picked is not None
+    assert picked.id == "p/c"

@@ -650,7 +650,8 @@ def test_a_loops_own_budget_is_no_gate_but_parks_it() -> None:
         why p/a: stopping attempt 1 was told to stop
         gone p/a
     """)
-    assert "its own budget of tokens is used up" in story.gates("p/a")["status"]
+    words = "its own budget of 100 tokens is used up: it has used 100 tokens; raise `budget` in its entry"
+    assert words in story.gates("p/a")["status"]
     assert story["p/a"].spent.cost == 100_000
 
 

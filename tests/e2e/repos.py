@@ -247,13 +247,21 @@ class Repo:
 
     def until(self, kind: str, number: int = 1, words: str = "") -> list[dict[str, Any]]:
         """Wait until the journal has so many events of a kind, with some words in their values, and return those."""
-        ends = time.monotonic() + self.patience_secs
+        ends, read = time.monotonic() + self.patience_secs, -1
         while True:
-            found = [each for each in self._journal() if each["event"] == kind and words in json.dumps(each)]
-            if len(found) >= number:
-                return found
+            if (last := self._last_seq()) != read:
+                read = last
+                found = [each for each in self._journal() if each["event"] == kind and words in json.dumps(each)]
+                if len(found) >= number:
+                    return found
             assert time.monotonic() < ends, f"no {kind} ({words}) in the journal"
             Event().wait(0.02)
+
+    def _last_seq(self) -> int:
+        """Return the number of the last event; 0 where there is no journal."""
+        with suppress(NotFound), Journal.open(self.state / "loopr.db", readonly=True) as journal:
+            return journal.last_seq()
+        return 0
 
     def _journal(self) -> list[dict[str, Any]]:
         """Read the journal without a process of its own."""

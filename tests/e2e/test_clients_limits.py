@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -14,30 +14,45 @@ import pytest
 from tests.e2e.nights import MARKS, Night, night
 from tests.standin import answers as a
 from tests.standin.asked import Asked
-from tests.standin.author import LOOPS, author
+from tests.standin.author import author, work_of
 from tests.standin.desk import KEY
+from tests.standin.server import Chosen
 
 pytestmark = MARKS
-PHASES = [each for each in LOOPS if each.count("/") == 2]
+LEAVES = ["demo/a", "demo/b", "demo/c", "demo/d"]
+NAMES = "a b c d"
 REST_SECS = 4
+USED_UP_SECS = 15
 
 
-def is_phase(asked: Asked) -> bool:
-    """Say whether a request is for one of the phases."""
-    return asked.loop in PHASES
-
-
-def together(answer: a.Answer) -> Callable[[Asked], a.Answer]:
-    """Answer so, once all phases have asked: none of them may be held up by the answer to another."""
-    barrier, met = Barrier(len(PHASES)), set[str]()
+def together(answer: Chosen) -> Chosen:
+    """Answer so, once all leaves have asked: none of them may be held up by the answer to another."""
+    barrier, met = Barrier(len(LEAVES)), set[str]()
 
     def chosen(asked: Asked) -> a.Answer:
         if asked.loop not in met:
             met.add(asked.loop)
             barrier.wait(200)
-        return answer
+        return answer(asked)
 
     return chosen
+
+
+def limited(tries: int, answer: a.Answer) -> Chosen:
+    """Answer so to the last try of each client; one that is told when to come again is told to come soon before."""
+    seen = Counter[str]()
+
+    def chosen(asked: Asked) -> a.Answer:
+        seen[asked.loop] += 1
+        return answer if seen[asked.loop] >= tries or isinstance(answer, a.BrokenOff) else a.rate_limit(1)
+
+    return chosen
+
+
+def all_landed(repo: Night) -> None:
+    """See that every leaf is complete, and that what it wrote is on the branch of the plan."""
+    assert repo.statuses() == dict.fromkeys(("demo", *LEAVES), "complete")
+    assert {each: repo.on_branch("demo", work_of(each)) for each in LEAVES} == {each: each for each in LEAVES}
 
 
 def cost_nothing(repo: Night) -> None:
@@ -81,16 +96,16 @@ def ramped(repo: Night, over: int) -> None:
 def test_a_storm_in_the_middle(tmp_path: Path, client: str, tries: int, storm: a.Answer) -> None:
     """All loops of a lane are limited at once: it rests as long as it is told, ramps up, and nothing is lost."""
     with night(tmp_path, client) as repo:
-        repo.plan(client)
-        lift = repo.standin.answer(together(storm), when=is_phase)
+        repo.leaves(client, NAMES)
+        lift = repo.standin.answer(together(limited(tries, storm)))
         process = repo.begin("start", "plan.md")
-        repo.standin.until(tries * len(PHASES), is_phase)  # each client has tried as often as it does
+        repo.standin.until(tries * len(LEAVES))  # each client has tried as often as it does
         lift()
         process.ended(0)
-        repo.is_landed()
+        all_landed(repo)
         cost_nothing(repo)
         ramped(repo, rested(repo))
-        assert repo.granted() == {each: 1 + (each in PHASES) for each in LOOPS}
+        assert repo.granted() == dict.fromkeys(LEAVES, 2)
 
 
 def test_a_usage_limit_reported_as_success_outlives_the_engine(tmp_path: Path) -> None:
@@ -99,20 +114,25 @@ def test_a_usage_limit_reported_as_success_outlives_the_engine(tmp_path: Path) -
         always_well(repo)
         repo.env["CLAUDE_CODE_OAUTH_TOKEN"] = KEY
         del repo.env["ANTHROPIC_API_KEY"]
-        repo.plan("claude")
-        resets_at = int(time.time()) + 25
-        lift = repo.standin.answer(together(a.usage_limit(resets_at)), when=is_phase)
+        repo.leaves("claude", NAMES)
+        told = list[int]()
+
+        def used_up(asked: Asked) -> a.Answer:
+            told.append(told[0] if told else int(time.time()) + USED_UP_SECS)
+            return a.usage_limit(told[0])
+
+        lift = repo.standin.answer(together(used_up))
         process = repo.begin("start", "plan.md")
-        repo.until("limited", len(PHASES))
+        repo.until("limited", len(LEAVES))
         process.kill()
         lift()
         lane = repo.loopr("status", "--json").document["lanes"]["claude"]
         assert "5-hour limit" in str(lane)
         repo.loopr("run")
-        repo.is_landed()
+        all_landed(repo)
         cost_nothing(repo)
-        assert rested(repo) == resets_at * 1000
-        ramped(repo, resets_at * 1000)
+        assert rested(repo) == told[0] * 1000
+        ramped(repo, told[0] * 1000)
 
 
 def always_well(repo: Night) -> None:
@@ -166,7 +186,7 @@ def test_a_wrong_key_parks_the_lane_once(tmp_path: Path, client: str) -> None:
     """With a key that the provider refuses, one message says what to do, others work on, and no loop pays for it."""
     with night(tmp_path, client) as repo:
         lift = repo.standin.answer(a.UNKNOWN_KEY)
-        repo.leaves(client, "a b c d", entries="{id: own, run: 'echo x > own'}")
+        repo.leaves(client, "a b", entries="{id: own, run: 'echo x > own'}")
         end = repo.loopr("start", "plan.md", code=1)
         assert len(repo.events("lane_parked")) == 1
         told = [line for line in end.err.splitlines() if "is not logged in" in line and " engine " not in line]

@@ -255,13 +255,13 @@ def test_what_commands_do_to_their_worktree(repo: Repo, deed: str) -> None:
 @pytest.mark.parametrize(
     ("deed", "words"),
     [
-        ("git branch mine", "refs/heads/mine"),
+        ("git tag main", "refs/tags/main"),
         ("git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree})", "refs/heads/main"),
-        ("git config core.editor false", "config"),
+        ("git config core.editor false", "config core.editor"),
         ('echo exit 1 > "$LOOPR_WORKSPACE/.git/hooks/pre-push"', "hooks"),
         ("echo y > y; git add y; git stash --quiet", "stash"),
     ],
-    ids=["branch", "main", "config", "hook", "stash"],
+    ids=["tag", "main", "config", "hook", "stash"],
 )
 def test_what_all_worktrees_share(repo: Repo, deed: str, words: str) -> None:
     """A command that changes what is not its own parks its loop, with the name of what was changed; nothing is lost."""
@@ -272,6 +272,18 @@ def test_what_all_worktrees_share(repo: Repo, deed: str, words: str) -> None:
     assert words in loop["reason"]
     assert repo.git("show", "loopr/demo.a.g1:a.txt") == "x"
     assert repo.landed("demo") == [] if words != "refs/heads/main" else True
+
+
+def test_what_harms_nobody_parks_nobody(repo: Repo) -> None:
+    """New tags and branches, and what a person or a branch is said to be, park no loop, and are told in the events."""
+    deeds = "git tag v1; git branch mine; git config user.email me@here; git config branch.mine.merge refs/heads/main"
+    ready(repo, f'test "$LOOPR_LOOP" = demo/b || {{ {deeds}; }}')
+    told = repo.loopr("start", "plan.md")
+    both_landed(repo)
+    (grown,) = repo.events("shared_grew")
+    names = ["config branch.mine.merge", "config user.email", "refs/heads/mine", "refs/tags/v1"]
+    assert sorted(grown["data"]["names"]) == names
+    assert "config user.email" in told.err
 
 
 def test_work_that_may_not_land(repo: Repo) -> None:

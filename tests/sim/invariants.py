@@ -224,8 +224,9 @@ def after_a_step(world: World) -> None:
         world.met(f"gate: {name}")
     waits = Waits(forest, now)
     for loop_id, closed in gates.items():
-        told = waits.first_closed(forest.loops[loop_id])
+        told, every = waits.first_closed(forest.loops[loop_id]), waits.closed(forest.loops[loop_id])
         require(told == next(iter(closed), None), f"{loop_id} waits for {told} with its group, alone for {closed}")
+        require(every == closed, f"{loop_id} waits for all of {every} with its group, alone for {closed}")
     _ready_as_formed(forest, gates, now)
     _next_by_the_formula(forest, gates, now)
 

@@ -18,13 +18,15 @@ SEEDS = range(300_000, 300_240)
 
 def test_the_simulation_meets_everything_on_the_menu() -> None:
     """A fixed set of worlds meets every event, closes every gate, and suffers every fault, act and class of trouble."""
-    met: Counter[str] = Counter()
-    for seed in SEEDS:
-        met.update(play(seed, compare_every=8))
     wanted = [f"event: {each.__name__}" for each in NAMES]
     wanted += [f"gate: {name}" for name, _ in GATES]
     wanted += [f"fault: {name}" for name in MENU]
     wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
     wanted += [f"luck: {each}" for each in ("an agent took over", "another stood in", *purses.MET)]
     wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]
+    met: Counter[str] = Counter()
+    for seed in SEEDS:
+        met.update(play(seed, compare_every=8))
+        if all(met[each] for each in wanted):
+            break
     assert [each for each in wanted if not met[each]] == []

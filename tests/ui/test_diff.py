@@ -114,6 +114,19 @@ def test_nothing_landed_on_a_persons_commit(shop: Desk, ground: Ground) -> None:
     assert shop("diff", "a") == (0, "", "p/a had nothing to land\n")
 
 
+def test_nothing_to_show_is_said(shop: Desk, ground: Ground) -> None:
+    """A loop and a plan without a change say so, and where there may be one that is not committed."""
+    work(ground, "p/a", {})
+    shop.end("p/a", Failure.CONFIG, "no")
+    assert shop("diff", "a") == (
+        0,
+        "",
+        "nothing is committed on the branch of p/a that its plan lacks; `loopr shell p/a` looks at what lies in its"
+        " worktree\n",
+    )
+    assert shop("diff", "p") == (0, "", "nothing has landed on the branch of p yet\n")
+
+
 def test_as_json(shop: Desk, ground: Ground) -> None:
     """As JSON there are both commits, the lines of each file, and the text unless only the count is wanted."""
     work(ground, "p/a", {"a.txt": "two\n", "odd\tname.bin": b"\0\xff"})

@@ -198,6 +198,18 @@ def test_a_checkout_that_was_added_to_a_bare_repository(tmp_path: Path) -> None:
     assert rows(answer, "git config")[0]["ok"] is True
 
 
+def test_a_lock_that_a_killed_git_has_left_is_remarked_on(tmp_path: Path) -> None:
+    """A lock file that has been there for long is named, one that a git at work may hold is not."""
+    repo = repository(tmp_path / "repo")
+    (repo / ".git/index.lock").touch()
+    old = repo / ".git/packed-refs.lock"
+    old.touch()
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    answer = doctor(repo)
+    assert answer.code == 0
+    assert [(row["ok"], str(old) in row["text"]) for row in rows(answer, "checkout")] == [(None, True), (True, False)]
+
+
 def test_a_submodule_is_a_checkout_like_any_other(tmp_path: Path) -> None:
     """core.worktree is right where it names the checkout it stands for, as in a submodule."""
     repository(tmp_path / "part")

@@ -174,6 +174,25 @@ def test_what_concerns_everything_is_told() -> None:
     ]
 
 
+def test_what_was_wrong_before_is_told_at_the_beginning() -> None:
+    """Whoever begins to watch hears of a problem that an earlier engine has met, once, and of a fresh one not twice."""
+    piped = Piped()
+    story = piped.story
+    go_on(story, WHOLE)
+    story.see(o.Noticed("auth/api", "the branch is gone"))
+    piped._told = len(story.log)  # all that was before anybody watched
+    go_on(story, "engine begins")
+    story.see(o.Noticed("auth/tokens", "so is this one"))
+    piped.show()
+    piped("engine drains")
+    assert piped.lines() == [
+        "12:00:00 engine  started, pid 2 on here",
+        "12:00:00 auth/tokens  problem  so is this one",
+        "12:00:00 auth/api  problem  the branch is gone",
+        "12:00:00 engine  draining, asked by ada: nothing more starts",
+    ]
+
+
 def test_the_tries_of_many_turns() -> None:
     """What is told late, several turns at a time, has the number of the try that each line is about."""
     piped = Piped()

@@ -105,6 +105,14 @@ def test_every_problem_is_said_at_once(ws: Path) -> None:
     assert [each.where for each in caught.value.problems] == ["loopr.yml:3:7", "loopr.yml:4:7"]
 
 
+def test_a_file_where_the_worktrees_belong(ws: Path) -> None:
+    """What stands in the place of the folder of worktrees is refused by its name, before anything is tried."""
+    (ws / "worktrees").write_text("mine\n")
+    with pytest.raises(SettingsError) as caught:
+        grounds_of(workspace(ws))
+    assert [(each.where, bool(each.hint)) for each in caught.value.problems] == [(str(ws / "worktrees"), True)]
+
+
 def test_a_repository_inside_a_workspace_without_one(tmp_path: Path) -> None:
     """A workspace that is in no repository may have its repositories inside, but not in its own folders."""
     ws = tmp_path / "ws"

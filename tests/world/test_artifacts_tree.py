@@ -82,6 +82,18 @@ def test_a_scan_names_what_is_odd(tmp_path: Path) -> None:
     assert all(each.hint for each in odd)
 
 
+def test_the_folder_itself_is_no_link(tmp_path: Path) -> None:
+    """Where a link stands for the whole folder it is named, and nothing is written through it."""
+    drop(tmp_path, "real/oauth/plan.md")
+    specs = tmp_path / "specs"
+    specs.symlink_to("real")
+    found, odd = scan(specs, TYPES)
+    assert (found, [each.where for each in odd]) == ((), [str(specs)])
+    with pytest.raises(PlanError, match="symbolic link") as caught:
+        artifact_path(specs, "oauth", "plan")
+    assert caught.value.hint
+
+
 def test_a_scan_of_nothing(tmp_path: Path) -> None:
     """A folder that does not exist holds nothing; a file in its place is named."""
     assert scan(tmp_path / "specs", TYPES) == ((), ())

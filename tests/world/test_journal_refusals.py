@@ -239,6 +239,18 @@ def test_a_full_disk(small_disk: Path) -> None:
         assert journal.integrity() == []
 
 
+def test_opening_on_a_full_disk(small_disk: Path) -> None:
+    """A writer that finds no room even for the index beside the journal is told that the disk is full."""
+    path = made(small_disk / "loopr.db")
+    ballast = fill(small_disk)
+    with pytest.raises(WorldError, match="disk is full; nothing was written") as caught, Journal.open(path) as journal:
+        journal.append([EVENT], [], after=1)
+    assert advised(caught.value)
+    ballast.unlink()
+    with Journal.open(path) as journal:
+        assert journal.append([EVENT], [], after=1) == 2
+
+
 def test_reading_on_a_full_disk(small_disk: Path) -> None:
     """A journal that nobody has open is read although there is no room for the files that reading usually makes."""
     path = made(small_disk / "loopr.db")

@@ -80,6 +80,16 @@ def test_a_key_is_put_where_a_person_would(tmp_path: Path, before: str, key: str
     assert path.read_bytes().decode() == after
 
 
+@pytest.mark.parametrize("text", ["- a\n", "just text\n", "7\n"])
+def test_a_file_that_is_no_map_is_kept(tmp_path: Path, text: str) -> None:
+    """What is in a file that has no keys is not written over."""
+    path = tmp_path / "loopr.yml"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match="is not a map of keys"):
+        set_key(path, "git.base", "main")
+    assert path.read_text() == text
+
+
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [

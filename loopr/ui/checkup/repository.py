@@ -6,16 +6,19 @@ Must never know the journal or the machine.
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from loopr.ui.checkup.rows import Finding
 from loopr.wiring import Workspace
 from loopr.world.git_facts import GitFacts, git_version, under_way
-from loopr.world.place import Place, head_of, own_git_dir
+from loopr.world.place import Place, common_git_dir, head_of, own_git_dir
 from loopr.world.settings import Settings
 
+LONGEST_LOCK_MINUTES = 5
 Look = Callable[[Workspace, Settings], Iterable[Finding]]
 
 
@@ -129,12 +132,24 @@ def _branch_names(_: Workspace, settings: Settings, __: Path, git: GitFacts) -> 
 
 def _under_way(_: Workspace, __: Settings, top: Path, ___: GitFacts) -> Iterator[Finding]:
     """Remark on what a person has begun in the checkout: nothing lands there meanwhile."""
+    yield from _left_locks(top)
     found = under_way(own_git_dir(top))
     if found:
         text = f"in progress in {top}: {', '.join(found)}"
         yield Finding("checkout", None, text, "end it before `land`, for example with `git status` and what it says")
     else:
         yield Finding("checkout", True, "no merge, rebase or bisection is in progress")
+
+
+def _left_locks(top: Path) -> Iterator[Finding]:
+    """Remark on lock files that no git at work would hold for so long: whoever needs them waits, and then fails."""
+    for folder in dict.fromkeys((common_git_dir(top), own_git_dir(top))):
+        for lock in sorted(folder.glob("*.lock")):
+            with suppress(FileNotFoundError):
+                minutes = int(time.time() - lock.stat().st_mtime) // 60
+                if minutes >= LONGEST_LOCK_MINUTES:
+                    text = f"{lock} has been there for {minutes} min: a git that was killed leaves such a file"
+                    yield Finding("checkout", None, text, "remove it, once no git is at work there")
 
 
 def _config(_: Workspace, __: Settings, top: Path, git: GitFacts) -> Iterator[Finding]:
@@ -150,7 +165,7 @@ def _hostile(config: dict[str, str], top: Path, git_dir: Path) -> Iterator[Findi
     if tree and (git_dir / tree).resolve() != top:  # a submodule names its own checkout, which is right
         text = f"core.worktree is {tree}, which is not {top}"
         yield Finding("git config", False, text, "`git config --unset core.worktree`")
-    if config.get("core.bare") == "true":
+    if config.get("core.bare") == "true" and git_dir == common_git_dir(top):  # else it is a worktree of a bare one
         text = "core.bare is true, and yet there is a checkout"
         yield Finding("git config", False, text, "`git config core.bare false`")
     if config.get("extensions.refstorage", "files") != "files":

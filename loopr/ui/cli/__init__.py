@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from gc import freeze  # `gc` is the verb here
 from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
@@ -183,4 +184,6 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name or an arrow that the terminal cannot show is no error
             stream.reconfigure(errors="replace")
-    sys.exit(main())
+    exit_code = main()
+    freeze()  # nothing is walked through once more for garbage while the interpreter ends
+    sys.exit(exit_code)

@@ -51,14 +51,27 @@ def diff_verb(frame: Frame, loop: str, stat: bool) -> None:
     if change.remark:
         frame.note(change.remark)
     form = [f"--stat={frame.width}"] if stat else ["--patch"]
+    text = _said(ground, change, *form, f"--color={'always' if frame.color else 'never'}")
+    if not text and not change.remark:
+        frame.note(_nothing(found))
     sink = Sink(frame)
-    sink.write(_said(ground, change, *form, f"--color={'always' if frame.color else 'never'}"))
+    sink.write(text)
     sink.close()
 
 
 def _said(ground: Ground, change: Range, *form: str) -> bytes:
     """Ask git for the difference."""
     return ground.door.run("diff", *_OWN, *form, "--end-of-options", change.old, change.new, "--").out
+
+
+def _nothing(loop: Loop) -> str:
+    """Say that there is no difference, and where there may be one."""
+    if loop.parent is None:
+        return f"nothing has landed on the branch of {loop.id} yet"
+    words = f"nothing is committed on the branch of {loop.id} that its plan lacks"
+    if loop.status is Status.COMPLETE:
+        return words
+    return f"{words}; `loopr shell {loop.id}` looks at what lies in its worktree"
 
 
 def _of_plan(ground: Ground, scene: Scene, plan: Loop) -> Range:

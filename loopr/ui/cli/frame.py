@@ -56,7 +56,7 @@ class Frame:
 
     def document(self, body: dict[str, Any]) -> None:
         """Print the one JSON document of a verb."""
-        _print(json.dumps(body) + "\n")
+        _print(json.dumps(body, check_circular=False) + "\n")
 
     def lines(self, lines: Iterable[str]) -> None:
         """Print lines of text."""

@@ -152,7 +152,9 @@ def _followed(frame: Frame, chosen: Chosen, folder: Path, streams: list[logs.Str
             if logs.outcome_of(folder) is not None:
                 return True
             body = journal.row("loops", chosen.loop.id)
-            return body is None or not _goes_on(decode_loop(json.loads(body)), chosen) or logs.is_lost(folder)
+            if body is None or logs.is_lost(folder):
+                return True
+            return not _goes_on(json.loads(body, object_pairs_hook=decode_loop), chosen)
 
         yield from logs.follow(streams, over, lambda: time.sleep(TICK_SECS))
 

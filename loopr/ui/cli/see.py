@@ -18,10 +18,8 @@ from loopr.ui import documents, render, views
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
-from loopr.ui.saying import last_words, of_agents
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.wiring import Scenery
-from loopr.world.runs import Runs
 
 ROOM = 60
 NOTHING_YET = "nothing is planned here yet: `loopr start --no-run plan.md`"
@@ -55,10 +53,20 @@ def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
         return
     room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
     paint = render.Paint(frame.color)
-    lines, said = fold(scene, tops, room, depth), of_agents(last_words(Runs(frame.workspace.place.state)))
+    lines, said = fold(scene, tops, room, depth), _last_words(frame, scene)
     frame.lines(render.tree_lines(scene, lines, now, frame.width, paint, said=said))
     frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen))
     frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
+
+
+def _last_words(frame: Frame, scene: Scene) -> render.Said:
+    """Make what finds the last thing that the agent of a loop said; what knows agents is imported if any may work."""
+    if not scene.tree.by_status[Status.RUNNING]:
+        return lambda loop: ""
+    from loopr.ui.saying import last_words, of_agents
+    from loopr.world.runs import Runs
+
+    return of_agents(last_words(Runs(frame.workspace.place.state)))
 
 
 def _remarks(seen: Scenery) -> list[str]:

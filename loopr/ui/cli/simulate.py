@@ -65,7 +65,7 @@ def _top(frame: Frame, engine: Engine, plan: str) -> str:
             raise NotFound(f"there is no file {plan!r}", hint="name a plan file, or the id of a loop")
         return find_id(engine.forest.loops, plan)
     (found,) = read_plans(frame.workspace, [path])
-    done = enqueue(engine, frame.workspace, found, lambda text: True)
+    done = enqueue(engine, frame.workspace, found, lambda text: True, to_run=False)
     if done.problems:
         raise PlanError("", problems=[Problem(text) for text in done.problems])
     return done.plan

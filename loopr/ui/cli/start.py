@@ -43,12 +43,12 @@ def start_verb(
     found = read_plans(workspace, [frame.directory / each for each in plans])
     ask = cache(lambda text: dry_run or _confirm(text, yes))
     if dry_run:
-        return _report_all(frame, rehearse(workspace, found, ask))
+        return _report_all(frame, rehearse(workspace, found, ask, to_run=False))
     if len(found) > 1:  # all of them or none
-        rehearse(workspace, found, ask)
+        rehearse(workspace, found, ask, to_run=not no_run)
     if not no_run and not detach:
         return _drive(frame, found, ask)
-    code = _report_all(frame, admit(workspace, found, ask))
+    code = _report_all(frame, admit(workspace, found, ask, to_run=detach))
     if detach and code == 0:
         pid = detach_engine(workspace, [word for each in frame.sets for word in ("--set", each)])
         frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
@@ -61,7 +61,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
     progress = on_stderr(frame.color, ids)
     try:
         with workspace.serve() as driver:
-            done = [bring_in(driver.engine, workspace, plan, ask) for plan in found]
+            done = [bring_in(driver.engine, workspace, plan, ask, to_run=True) for plan in found]
             _tell(frame, done, driver.forest)
             driven = drive(driver, ids, progress)
             if frame.as_json:
@@ -72,7 +72,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
             raise
         frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
-        done = [bring_in(engine, workspace, plan, ask) for plan in found]
+        done = [bring_in(engine, workspace, plan, ask, to_run=True) for plan in found]
         _tell(frame, done, engine.forest)
     forest, now, _ = follow(workspace, ids, progress, lambda forest, now: is_settled(forest, now, ids), None)
     if workspace.engine() is None and not is_settled(forest, now, ids):
@@ -131,7 +131,7 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None
     frame.note(f"{done.plan}: {said or 'nothing has changed'}")
     if without := _without_outline(forest, done.plan):
         frame.note(f"  {without}")
-    for remark in filter(None, (done.base, done.uncommitted)):
+    for remark in filter(None, (done.base, done.uncommitted, *done.absent)):
         frame.note(f"  {remark}")
     if done.gone:
         frame.note(f"  {_lost(_tops(done.gone), _tops(done.declared))}")

@@ -25,6 +25,8 @@ _INSTANT = re.compile(
     re.IGNORECASE,
 )
 
+_EPOCH = re.compile(r"\blimit reached\|(\d{10,13})\b")
+
 
 class Wait(NamedTuple):
     """A wish to wait: until an instant, or for a span from now on; neither where nothing was said."""
@@ -39,6 +41,7 @@ def wait_in(message: str, now: datetime) -> Wait:
     if spans:
         return Wait(for_ms=max(spans))
     instants = [each for found in _INSTANT.finditer(message) if (each := _instant(found, now)) is not None]
+    instants += [each for epoch in _EPOCH.findall(message) if (each := until(int(epoch), now)) is not None]
     return Wait(until_ms=max(instants)) if instants else Wait()
 
 

@@ -74,6 +74,8 @@ def _root(raw: bytes, label: str) -> Node:
     root, faults = read_file(raw, label)
     if root is None or faults:
         raise refusal(faults)
+    if root.value is not None and not isinstance(root.value, dict):
+        raise SettingsError("is not a map of keys, and would be lost", where=root.where, hint="edit the file by hand")
     return root
 
 

@@ -1,0 +1,52 @@
+"""What a loop that is not pending waits for, in words: each state has its own.
+
+Knows the tree and what is in the way. Must never know gates: that such a loop may not run is theirs to say.
+"""
+
+from __future__ import annotations
+
+from loopr.core.model import Loop, Status
+from loopr.core.scene import Scene
+
+_STATE_WORDS = {
+    Status.LEASED: "it was chosen; its worktree and process are being prepared",
+    Status.RUNNING: "attempt {attempt} runs",
+    Status.CHECKING: "attempt {attempt} is being judged",
+    Status.AWAITING: "it waits for a person: `loopr approve {id}` or `loopr reject {id}`",
+    Status.PARKED: "it is parked: {reason}; `loopr reset {id}` once that is mended",
+    Status.FAILED: "it failed: {reason}; `loopr retry {id}` begins again",
+    Status.CANCELLED: "it was cancelled; `loopr retry {id}` brings it back",
+    Status.INVALIDATED: "it is no longer declared by its parent",
+}
+
+
+def awaits(scene: Scene, loop: Loop) -> str:
+    """Say what its state waits for, and what holds it up there."""
+    problem = scene.shared.problems.get(loop.id) if loop.occupying else None
+    return _state_words(scene, loop) + (f"; held up: {problem}" if problem else "")
+
+
+def _state_words(scene: Scene, loop: Loop) -> str:
+    """Say what its state waits for."""
+    if loop.status is Status.COMPLETE:
+        return _complete(scene, loop)
+    if loop.status is Status.LANDING:
+        return _landing(scene, loop)
+    reason = loop.reason or "no reason was given"
+    return _STATE_WORDS[loop.status].format(id=loop.id, attempt=loop.attempt, reason=reason)
+
+
+def _complete(scene: Scene, loop: Loop) -> str:
+    """Say what a complete loop still waits for below it."""
+    below = scene.tree.below[loop.id]
+    if below.total == below.complete:
+        return "it is done"
+    return f"it is complete; {below.total - below.complete} of {below.total} below it are not"
+
+
+def _landing(scene: Scene, loop: Loop) -> str:
+    """Say how many loops of its plan land before it does."""
+    line = [scene.loops[each] for each in scene.tree.by_status[Status.LANDING]]
+    order = scene.tree.order(loop)
+    before = sum(other.plan == loop.plan and scene.tree.order(other) < order for other in line)
+    return f"its commits are on their way to the plan branch, {before} before it" if before else "its commits land now"
