@@ -80,6 +80,7 @@ LOCAL_VARIABLES = (
 """What `git rev-parse --local-env-vars` lists, and what changes how a repository is found or named."""
 
 _TRIES = 9
+_ENOUGH_SECS = 2.0  # git has waited for a lock by itself then, and what holds it may hold it for ever
 _FIRST_WAIT_SECS = 0.005
 _PASSING = re.compile(
     r"failed to read \S*commondir|could not create (leading )?director|could not lock config file"
@@ -147,10 +148,10 @@ class Door:
         named = {"GIT_DIR": str(self.git_dir), "GIT_COMMON_DIR": str(self.common), "GIT_WORK_TREE": str(self.work_tree)}
         command = [*(word for key, value in self.settings for word in ("-c", f"{key}={value}")), *arguments]
         environment = named | dict(self.variables) | dict(variables or {})
-        wait_secs = _FIRST_WAIT_SECS
+        wait_secs, ends = _FIRST_WAIT_SECS, time.monotonic() + _ENOUGH_SECS
         for _ in range(_TRIES - 1):
             said = call(self.work_tree, command, environment, stdin, self.kept)
-            if said.code == 0 or not _PASSING.search(said.err):
+            if said.code == 0 or not _PASSING.search(said.err) or time.monotonic() > ends:
                 return said
             time.sleep(wait_secs)
             wait_secs *= 2

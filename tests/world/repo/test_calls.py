@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loopr.errors import WorldError
-from loopr.world.repo.calls import GitFailed
+from loopr.world.repo.calls import QUIET, GitFailed
 from loopr.world.repo.locks import held
 from loopr.world.repo.objects import descends, loose
 from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs
@@ -48,6 +49,17 @@ def test_a_git_that_outlives_its_engine_keeps_the_lock(tmp_path: Path) -> None:
     os.close(writer)
     with held(file):
         pass
+
+
+def test_what_git_has_waited_for_long_is_not_tried_again(tmp_path: Path) -> None:
+    """Where git itself has waited seconds for a lock, it is not started again and again to wait once more."""
+    root, trace = plant(tmp_path / "repo"), tmp_path / "trace"
+    git(root, "branch", "other")
+    (root / ".git" / "packed-refs.lock").touch()
+    patient = replace(ground_of(root).door, settings=(*QUIET, ("core.packedRefsTimeout", "2100")))
+    said = patient.ask("update-ref", "-d", "refs/heads/other", variables={"GIT_TRACE": str(trace)})
+    assert "packed-refs.lock" in said.err
+    assert trace.read_text().count("built-in: git update-ref") == 1
 
 
 def test_a_lock_that_passes_is_waited_for(tmp_path: Path) -> None:
