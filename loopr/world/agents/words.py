@@ -136,7 +136,7 @@ class Rules:
         """Word a verdict for a person: what the client said, and for a whole lane what is to be done about it."""
         said = one_line(verdict.message)[:LONGEST_MESSAGE]
         if verdict.kind not in _OF_THE_LANE:
-            return f"{self.name}: {said}" if said else self.name
+            return f"{self.name}: {said or 'it did not say why it ended'}"
         head = f"{self.name} {_OF_THE_LANE[verdict.kind]}"
         mend = self._mend.get(verdict.kind, "")
         return f"{head}{f' ({said})' if said else ''}{f': {mend}' if mend else ''}"
