@@ -56,8 +56,9 @@ def cost_of(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None
 
 
 def _env(more: Mapping[str, str] | None) -> dict[str, str]:
-    """Return an environment in which nobody's git settings and no outer make count."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "LOOPR"))}
+    """Return an environment in which nobody's git settings and no outer make count, and bytecode is kept as usual."""
+    ours = ("MAKE", "MFLAGS", "LOOPR", "PYTHONDONTWRITEBYTECODE")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return plain | QUIET_GIT | dict(more or {})
 
 

@@ -391,7 +391,7 @@ def live(root: Path, life: Life) -> int:
     workspace = Workspace(root / "repo")
     (plan,) = read_plans(workspace, [root / "repo" / "plan.md"])
     with workspace.serve(step=trap.step) as driver:
-        enqueue(driver.engine, workspace, plan, lambda text: True)
+        enqueue(driver.engine, workspace, plan, lambda text: True, to_run=True)
         driver.drive(is_settled, lambda *_: None)
         code = int(standing(driver.forest, [PLAN], driver.engine.mind.now()))
     _note(root, {"passed": trap.passed, "by": life.by, "cpu_secs": round(time.process_time(), 2)})

@@ -76,7 +76,7 @@ def serve(repo: Repo, before: Callable[[Any], None] = lambda driver: None, after
     workspace = Workspace(repo.root, environ=dict(repo.env), actor="test")
     with workspace.serve() as driver:
         for plan in read_plans(workspace, [repo.root / "plan.md"]):
-            enqueue(driver.engine, workspace, plan, lambda text: True)
+            enqueue(driver.engine, workspace, plan, lambda text: True, to_run=True)
         before(driver)
         driver.drive(is_settled, lambda *seen: None)
         after()
