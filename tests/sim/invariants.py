@@ -144,13 +144,13 @@ class Watch:
         pull = event.expires_at is not None
         closed = [each for each in gates_of(forest, loop, at) if not (pull and each.gate == "manual")]
         require(not closed, f"{event} past {closed}")
-        self._below_ceilings(event, loop)
-        self._by_whom(event, loop)
+        self._below_ceilings(event, loop, at)
+        self._by_whom(event, loop, at)
         busy = [each for each in forest.loops.values() if occupies(each)]
         for problem in purses.problems(forest, loop, busy, at, self.world.met):
             raise Broken(f"{event} {problem}")
 
-    def _by_whom(self, event: e.LeaseGranted, loop: Loop) -> None:
+    def _by_whom(self, event: e.LeaseGranted, loop: Loop, at: int) -> None:
         """The agent is the one whose turn it is by the number of failures, and the lane one of its."""
         own, counts = self.shadow.policy.type_of(loop.type), dict(loop.tally)
         reached = [step.agent for name, step in own.escalate.items() if counts.get(name, 0) >= step.after]
@@ -160,29 +160,29 @@ class Watch:
         if loop.judge_only and own.judge_lanes:
             lanes = own.judge_lanes
         else:
-            agent, lanes = self._who_can(loop, agent)
+            agent, lanes = self._who_can(loop, agent, at)
         require(event.lane in lanes, f"{event} on none of {lanes}")
         works = not loop.judge_only and event.expires_at is None
         require(event.agent == (agent if works else ""), f"{event}, but {agent} is to work")
 
-    def _who_can(self, loop: Loop, agent: str) -> tuple[str, tuple[str, ...]]:
+    def _who_can(self, loop: Loop, agent: str, at: int) -> tuple[str, tuple[str, ...]]:
         """Whose work it is does it, unless all its lanes rest or are parked: then the first goes on who can."""
-        own, now = self.shadow.policy.type_of(loop.type), max(self.world.wall, self.shadow.at)
+        own = self.shadow.policy.type_of(loop.type)
         others = [] if loop.command or loop.judge_only else [each for each in own.fallback if each != agent]
         for name in (agent, *others):
             lanes = own.lanes if name in ("", own.agent) else (name,)
             states = [self.shadow.shared.lane(each) for each in lanes]
-            if not all(lane.parked or now < lane.rest_until for lane in states):
+            if not all(lane.parked or at < lane.rest_until for lane in states):
                 self.world.met("luck: another stood in" if name != agent else "luck: nobody had to stand in")
                 return name, lanes
         return agent, ()
 
-    def _below_ceilings(self, event: e.LeaseGranted, loop: Loop) -> None:
+    def _below_ceilings(self, event: e.LeaseGranted, loop: Loop, at: int) -> None:
         """Count anew what is occupied, and compare with every ceiling."""
         policy, busy = self.shadow.policy, [each for each in self.shadow.loops.values() if occupies(each)]
         lane = policy.lane(event.lane).max_concurrent
         ramp = self.shadow.shared.lane(event.lane).ramp
-        slow = slow_width(self.shadow, event.lane, max(self.world.wall, self.shadow.at))
+        slow = slow_width(self.shadow, event.lane, at)
         counts = {
             "max_loops": (len(busy), policy.max_loops if policy.max_loops > 0 else None),
             "per_type": (sum(each.type == loop.type for each in busy), policy.per_type.get(loop.type)),
