@@ -37,7 +37,10 @@ def put_together(door: Door, moves: Sequence[Move], why: str) -> None:
 
 
 def drop_refs(door: Door, refs: Mapping[str, str], why: str) -> None:
-    """Delete refs, all or none, each only where it is expected; for whoever holds the lock around what all share."""
+    """Delete refs, all or none, each only where it is expected; for whoever holds the lock around what all share.
+
+    One after the other: a crash leaves the last ones.
+    """
     with taking_turns(door.common):
         done = _drop(door, refs)
     if not done:

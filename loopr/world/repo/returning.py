@@ -181,7 +181,7 @@ def _to_pool(ground: Ground, slot: Slot, *, goes: bool) -> Released:
 def _drop_refs(ground: Ground, name: str, derived: bool) -> None:
     """Delete the branch of a loop and what was kept beside it, where its commits are safe."""
     branch = ground.branch(name)
-    refs = read_refs(ground.door, branch, WORK + name, CANDIDATE + name)
+    refs = read_refs(ground.door, branch, CANDIDATE + name, WORK + name)  # it is found by the last one after a crash
     tips = {refs[ref] for ref in (branch, WORK + name) if ref in refs}
     landed = read_refs(ground.door, LANDED + name).get(LANDED + name)
     safe = derived or all(tip == landed or is_safe(ground, tip) for tip in tips)

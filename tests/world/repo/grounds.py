@@ -125,21 +125,24 @@ class Crash(Exception):
 
 
 @contextmanager
-def crash_before_step(number: int) -> Iterator[None]:
-    """Raise before the step with this number (from 0), as if the engine were killed there: a git call or a rename."""
+def crash_before_step(number: int, *more: str) -> Iterator[None]:
+    """Raise before the step with this number (from 0), as if the engine were killed there.
+
+    A step is a git call, a rename, or one of `more` ways to change a file.
+    """
     seen = [0]
 
     def counting(real: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*words: Any, **more: Any) -> Any:
+        def step(*words: Any, **options: Any) -> Any:
             if seen[0] == number:
                 raise Crash
             seen[0] += 1
-            return real(*words, **more)
+            return real(*words, **options)
 
         return step
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calls, "call", counting(calls.call))
-        for name in ("replace", "rename"):
+        for name in ("replace", "rename", *more):
             patch.setattr(Path, name, counting(getattr(Path, name)))
         yield

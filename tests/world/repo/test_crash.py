@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from loopr.driving.ending import known_names
 from loopr.world.repo import commits, conflicts, landing, returning, slots
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Clash, Landed
@@ -128,6 +129,29 @@ def test_landing_survives_any_crash(tmp_path: Path) -> None:
     assert {slot.state for slot in slots.load(ground_of(root)).values()} == {"free"}
     assert git(root, "for-each-ref", "refs/loopr/backup") == "", "nothing was ever in danger"
     assert digest(root) == before
+
+
+def test_what_is_left_of_a_loop_is_found_until_all_of_it_is_gone(tmp_path: Path) -> None:
+    """A loop whose refs went only in part before a crash is still known, so that the next engine takes the rest."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    for point in range(POINTS):
+        name = f"oauth.n{point}.g1"
+        work(ground, name, {f"{name}.txt": "x\n"})
+        assert isinstance(try_to_land(ground, name), Landed)
+        assert any(name in ref for ref in git(root, "for-each-ref", "refs/loopr/candidate").splitlines())
+        try:
+            with crash_before_step(point, "unlink"):
+                returning.release(ground, name)
+                break
+        except Crash:
+            left = git(root, "for-each-ref", "--format=%(refname)").splitlines()
+            rest = [ref for ref in left if ref.endswith(name) and not ref.startswith("refs/loopr/landed/")]
+            assert not rest or name in known_names(ground), rest
+            returning.release(ground, name)
+    assert point > 5
+    assert git(root, "for-each-ref", "refs/loopr/candidate", "refs/loopr/work", "refs/heads/loopr/oauth.*") == ""
 
 
 def test_landing_of_a_sibling_that_is_behind_survives_any_crash(tmp_path: Path) -> None:
