@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from loopr.errors import Problem
 from loopr.world.repo.calls import Door
+from loopr.world.repo.refs import commit_of
 from loopr.world.repo.scanning import Entry
 
 _NOTHING = "000000"
@@ -58,9 +59,14 @@ def undo(door: Door, before: Sequence[Held]) -> None:
 
 
 def put_back(door: Door, old: str, entries: Sequence[Entry]) -> None:
-    """Undo what a move has begun before it failed: these paths, and no others, are as the old commit has them."""
+    """Undo what a move has begun before it failed: of these paths those that lie as it would leave them, no others.
+
+    Whatever else lies there is a person's, who was faster than git: it may be why the move has failed.
+    """
+    if commit_of(door, "HEAD") != old:
+        return
     staged, on_disk = _staged(door), _on_disk(door, entries)
-    begun = [each for each in entries if each.path in staged or on_disk[each.path] != (each.was, each.old)]
+    begun = [each for each in entries if _is_begun(door, each, staged.get(each.path), on_disk[each.path])]
     if not begun:
         return
     # what is in neither commit nor index, git would leave where it lies
@@ -71,6 +77,22 @@ def put_back(door: Door, old: str, entries: Sequence[Entry]) -> None:
         stdin=b"".join(os.fsencode(each.path) + b"\0" for each in begun),
         variables={"GIT_LITERAL_PATHSPECS": "1"},
     )
+
+
+def _is_begun(door: Door, entry: Entry, held: Held | None, lies: tuple[str, str]) -> bool:
+    """Say whether a path is on its way from the old commit to the new one, as git itself would have left it."""
+    new = (entry.mode, entry.blob)
+    if lies == (entry.was, entry.old) or (held is not None and (held.mode, held.blob) != new):
+        return False
+    return lies == new or lies[0] == _NOTHING or _is_half_written(door, entry, lies[0])
+
+
+def _is_half_written(door: Door, entry: Entry, mode: str) -> bool:
+    """Say whether a file has the beginning of what git would write there, and no more."""
+    if not (mode.startswith("100") and entry.mode.startswith("100")):
+        return False
+    whole = door.ask("cat-file", "--filters", f"--path={entry.path}", entry.blob)
+    return whole.code == 0 and whole.out.startswith((door.work_tree / entry.path).read_bytes())
 
 
 def _staged(door: Door) -> dict[str, Held]:

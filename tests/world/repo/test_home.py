@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,6 +166,39 @@ def test_a_file_that_was_half_written_is_put_back(tmp_path: Path) -> None:
     door = ground.users_door
     touching.put_back(door, git(root, "rev-parse", "main"), changed_entries(door, "main", "loopr/oauth"))
     assert seen(root) == before
+
+
+def test_what_a_person_writes_while_a_plan_comes_home_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is edited or made just before git would write it makes git refuse, and is not taken for git's own."""
+    root, ground = done_plan(tmp_path, {"a.txt": "changed\n", "new/n.txt": "new\n", "src/b.py": "b = 2\n"})
+    built, real = candidate(ground), touching.adopt
+    mine = {"a.txt": "mine\n", "new/n.txt": "mine too\n"}
+
+    def slowly(*given: Any) -> Any:
+        done = real(*given)
+        write(root, mine)
+        return done
+
+    monkeypatch.setattr(home, "adopt", slowly)
+    assert isinstance(home.bring_home(ground, built), Refusal)
+    assert {path: (root / path).read_text() for path in mine} == mine
+    assert git(root, "status", "--porcelain") == "M a.txt\n?? new/"
+
+
+def test_what_a_person_commits_while_a_plan_comes_home_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the branch has moved just before git would move it, the checkout stays at what the person committed."""
+    root, ground = done_plan(tmp_path)
+    built, real = candidate(ground), touching.adopt
+
+    def slowly(*given: Any) -> Any:
+        done = real(*given)
+        git(root, "rm", "-q", "a.txt")
+        git(root, "commit", "-q", "-m", "mine")
+        return done
+
+    monkeypatch.setattr(home, "adopt", slowly)
+    assert isinstance(home.bring_home(ground, built), Refusal)
+    assert git(root, "status", "--porcelain") == ""
 
 
 OBSTACLES = {
