@@ -114,7 +114,7 @@ def move_refs(door: Door, moves: Sequence[Move], why: str = "loopr") -> None:
 
 
 def _command(move: Move) -> bytes:
-    """Write one line of the transaction."""
+    """Write one line of the transaction; a ref that leads to another is itself what moves, never the other."""
     zeros = _ABSENT[0] if len(move.new or move.old or "") <= 40 else _ABSENT[1]
     if not move.new:
         words = [f"delete {move.ref}", move.old or ""]
@@ -122,7 +122,7 @@ def _command(move: Move) -> bytes:
         words = [f"update {move.ref}", move.new, ""]
     else:
         words = [f"update {move.ref}", move.new, move.old or zeros]
-    return b"".join(os.fsencode(word) + b"\0" for word in words)
+    return b"".join(os.fsencode(word) + b"\0" for word in ["option no-deref", *words])
 
 
 def is_ancestor(door: Door, old: str, new: str) -> bool:

@@ -305,6 +305,26 @@ def test_refs_are_set_or_deleted_together_or_not_at_all(odd: str, tmp_path: Path
     assert not [*(root / ".git").glob("*.lock"), *(root / ".git" / "refs").rglob("*.lock")]
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_ref_that_leads_to_another_moves_alone(packed: bool, tmp_path: Path) -> None:
+    """Where a command has made one of our refs lead to a person's branch, that branch stays where it is."""
+    root = plant(tmp_path / "repo")
+    door, tip = ground_of(root).door, git(root, "rev-parse", "HEAD")
+    new = git(root, "commit-tree", "-p", tip, "-m", "new", f"{tip}^{{tree}}")
+    if packed:
+        put_refs(door, [Move(REF, tip, "")], "made")
+        git(root, "pack-refs", "--all")
+    git(root, "symbolic-ref", REF, "refs/heads/main")
+    put_refs(door, [Move(REF, new)], "moved")
+    assert git(root, "for-each-ref", "--format=%(objectname) %(refname)").splitlines() == [
+        f"{tip} refs/heads/main",
+        f"{new} {REF}",
+    ]
+    git(root, "symbolic-ref", REF, "refs/heads/main")
+    drop_refs(door, {REF: tip}, "dropped")
+    assert git(root, "for-each-ref", "--format=%(objectname) %(refname)") == f"{tip} refs/heads/main"
+
+
 def test_packed_refs_that_a_killed_engine_left_locked_are_freed(tmp_path: Path) -> None:
     """An engine killed while it deletes refs keeps nobody from deleting, or packing, them."""
     root = plant(tmp_path / "repo")
