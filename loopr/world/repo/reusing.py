@@ -21,7 +21,7 @@ from loopr.world.repo.pristine import Unclean, make_pristine, make_ready, purge,
 from loopr.world.repo.refs import Move, commit_of
 from loopr.world.repo.rules import RULES_FILE, note_rules, sealed
 from loopr.world.repo.scanning import changed_entries
-from loopr.world.repo.slots import LAST_LOOP, PRIVATE_INDEX, Opened, index_at
+from loopr.world.repo.slots import LAST_LOOP, PRIVATE_INDEX, Opened, displaced, index_at
 from loopr.world.repo.words import Message
 
 MOST_PATHS = 200  # git compares each with every file that it knows
@@ -32,6 +32,8 @@ _GITLINK = "160000"
 
 def prepare(at: Opened, commit: str) -> None:
     """Make a worktree hold exactly this commit on its branch; `Unclean` if that cannot be, or files would be lost."""
+    if displaced(at.place):  # where git ignores them, so that no look at the files would tell
+        raise Unclean("a repository of its own was made in it")
     last = read_line(at.admin / LAST_LOOP)
     if last:
         if not sealed(at):

@@ -193,6 +193,20 @@ def test_a_repository_in_a_folder_of_the_trees_own_keeps_its_worktree(tmp_path: 
     assert (retired.place(ground) / "src" / ".git").is_dir()
 
 
+def test_a_repository_in_the_place_of_the_worktrees_own_keeps_it(tmp_path: Path) -> None:
+    """Where somebody has begun a repository in a worktree of the pool, its commits do not go with what git ignores."""
+    root = plant(tmp_path / "repo")
+    ground, first = given_back(root)
+    (pooled(ground) / ".git").unlink()
+    git(pooled(ground), "init", "-q")
+    git(pooled(ground), "commit", "-q", "--allow-empty", "-m", "mine")
+    after = take(ground, TWO)
+    assert after.git_dir != first.git_dir
+    (retired,) = [slot for slot in slots.load(ground).values() if slot.state == "retired"]
+    assert "a repository of its own" in retired.why
+    assert git(retired.place(ground), "--git-dir=.loopr/displaced-1.git", "log", "--format=%s") == "mine"
+
+
 def test_a_late_file_that_may_not_be_committed_keeps_its_worktree(tmp_path: Path) -> None:
     """What came late and cannot be saved is set aside with its folder, with the reason and whose it was."""
     root = plant(tmp_path / "repo")
