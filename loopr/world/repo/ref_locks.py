@@ -44,7 +44,8 @@ def lock_ref(common: Path, ref: str, commit: str) -> bool:
                 os.fsync(opened.fileno())
         lock.hardlink_to(file)
     except OSError:
-        file.unlink(missing_ok=True)
+        with suppress(OSError):  # its name may be too long to be one
+            file.unlink()
         return False
     return True
 
@@ -55,7 +56,8 @@ def unlock_ref(common: Path, ref: str) -> None:
     with suppress(OSError):
         if lock.samefile(file):
             lock.unlink()
-    file.unlink(missing_ok=True)
+    with suppress(OSError):
+        file.unlink()
 
 
 def lock_file(common: Path, ref: str) -> Path:

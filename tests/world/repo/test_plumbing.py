@@ -305,6 +305,17 @@ def test_refs_are_set_or_deleted_together_or_not_at_all(odd: str, tmp_path: Path
     assert not [*(root / ".git").glob("*.lock"), *(root / ".git" / "refs").rglob("*.lock")]
 
 
+def test_a_ref_whose_name_is_too_long_for_our_lock_is_left_to_git(tmp_path: Path) -> None:
+    """The lock file of ours has the whole name of a ref in its own; what does not fit there, git moves and deletes."""
+    root = plant(tmp_path / "repo")
+    door, tip = ground_of(root).door, git(root, "rev-parse", "HEAD")
+    ref = f"refs/heads/a-prefix/that-is/long/{'x' * 225}.g1"
+    put_refs(door, [Move(ref, tip, "")], "made")
+    assert refs_below(door, ref) == {ref: tip}
+    drop_refs(door, {ref: tip}, "dropped")
+    assert refs_below(door, ref) == {}
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_ref_that_leads_to_another_moves_alone(packed: bool, tmp_path: Path) -> None:
     """Where a command has made one of our refs lead to a person's branch, that branch stays where it is."""
