@@ -141,7 +141,7 @@ def write_tree(at: Opened, commit: str, *, all_paths: bool = False) -> tuple[str
     if not fits and some_rules(index) and rules_differ(own, WORK + at.name, commit):
         note_rules(at)
     staged = [path for path, _ in looked_at if path not in refused]
-    _stage(own, staged)
+    _stage(own, staged, len(commit))
     if any(path.rpartition("/")[2] == RULES_FILE for path in staged):
         note_rules(at)
     if not staged and (fits or own.ask("diff-index", "--cached", "--quiet", commit).code == 0):
@@ -161,12 +161,15 @@ def _with_staged(own: Door, index: Path, commit: str, staged: list[str]) -> str:
         return ""
 
 
-def _stage(own: Door, paths: list[str]) -> None:
-    """Bring our own index up to what lies at these paths; a folder, or a link on the way, means that a file is gone."""
+def _stage(own: Door, paths: list[str], width: int) -> None:
+    """Bring our own index up to what lies at these paths; a folder, or a link on the way, means that a file is gone.
+
+    Names of objects are `width` long.
+    """
     links = {folder for folder in _folders_of(paths) if (own.work_tree / folder).is_symlink()}
     lost = {path for path in paths if links.intersection(_folders_of([path]))}
     lost.update(path for path in paths if path not in lost and _is_plain_folder(own.work_tree / path))
-    gone = b"".join(f"0 {'0' * 40}\t".encode() + os.fsencode(path) + b"\0" for path in paths if path in lost)
+    gone = b"".join(f"0 {'0' * width}\t".encode() + os.fsencode(path) + b"\0" for path in paths if path in lost)
     there = b"".join(os.fsencode(path) + b"\0" for path in paths if path not in lost)
     if gone:
         own.run("update-index", "-z", "--index-info", stdin=gone)

@@ -42,6 +42,23 @@ def test_everything_is_committed_with_trailers(tmp_path: Path) -> None:
     assert log(root, tree.branch) == ["first", f"Work of {NAME}"]
 
 
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_a_file_may_become_a_folder(form: str, tmp_path: Path) -> None:
+    """Where a folder lies in the place of a file the file is gone, however long the names of objects are."""
+    root = tmp_path / "repo"
+    git(tmp_path, "init", "-q", "-b", "main", f"--object-format={form}", str(root))
+    write(root, {"a.txt": "a\n", "src/b.py": "b = 1\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "first")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, NAME)
+    (tree.folder / "a.txt").unlink()
+    write(tree.folder, {"a.txt/inside": "inside\n"})
+    assert commit(ground).moved
+    assert git(root, "ls-tree", "-r", "--name-only", tree.branch).split() == ["a.txt/inside", "src/b.py"]
+
+
 def test_the_commands_own_commits_are_kept(tmp_path: Path) -> None:
     """What the command committed stays as it is, and what it left beside goes on top."""
     root = plant(tmp_path / "repo")
