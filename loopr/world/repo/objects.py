@@ -99,8 +99,8 @@ def loose_commit(door: Door, name: str) -> Commit | None:
     found = loose(door.common, name, _STEP)
     if found is None or found.kind != "commit":
         return None
-    head = found.content.partition(b"\n\n")[0].decode("ascii", "replace").splitlines()
-    pairs = [line.partition(" ")[::2] for line in head]
+    head = found.content.partition(b"\n\n")[0].decode("ascii", "replace")
+    pairs = [line.partition(" ")[::2] for line in head.split("\n")]  # a name may hold what ends a line for Python only
     tree = next((value for key, value in pairs if key == "tree"), "")
     return Commit(tree, tuple(value for key, value in pairs if key == "parent")) if tree else None
 

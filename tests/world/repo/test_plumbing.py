@@ -16,6 +16,7 @@ from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.entries import leaves_at
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
+from loopr.world.repo.objects import loose_commit
 from loopr.world.repo.own_refs import drop_refs, put_refs, put_together
 from loopr.world.repo.protection import Protect, changed_protected
 from loopr.world.repo.ref_locks import lock_file, lock_ref
@@ -87,6 +88,17 @@ def test_a_commit_is_made_by_nobody_where_nobody_is_configured(tmp_path: Path, m
     assert git(root, "log", "-1", "--format=%an %ce", make_commit(door, tree, [], Message("x"))) == (
         "Grace grace@example.invalid"
     )
+
+
+@pytest.mark.parametrize("mark", ["\r", "\v", "\f", "\x1c"])
+def test_nobody_becomes_a_parent_by_a_name(mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An author may be called what looks like a line of a commit: its parents are those that git sees."""
+    root = plant(tmp_path / "repo")
+    door, tree = ground_of(root).door, git(root, "rev-parse", "HEAD^{tree}")
+    other = git(root, "commit-tree", "-m", "other", tree)
+    monkeypatch.setenv("GIT_AUTHOR_NAME", f"x{mark}parent {other}{mark}y")
+    found = loose_commit(door, git(root, "commit-tree", "-m", "x", tree))
+    assert found == (tree, ())
 
 
 def test_trees_are_compared_as_git_compares_them(tmp_path: Path) -> None:
