@@ -62,12 +62,12 @@ def _values(settings: str) -> list[str]:
 
 def _now(door: Door, place: str, key: str) -> list[str]:
     """Return the values that a setting has now."""
-    return [part for part in door.ask("config", "--file", place, "-z", "--get-all", key).parts if part]
+    return door.ask("config", "--file", place, "-z", "--get-all", key).parts
 
 
 def _stands_at(ground: Ground, branch: str) -> str:
     """Return where a checkout of a person's that is on a branch says that it stands, nothing if none does."""
     on_it = [each for each in checkouts(ground) if not each.ours and each.branch == branch]
     logs = [read_line(each.git_dir / "logs" / "HEAD").splitlines() for each in on_it]
-    said = {log[-1].split(" ")[1] if log else "" for log in logs}
+    said = {log[-1].partition(" ")[2].partition(" ")[0] if log else "" for log in logs}
     return said.pop() if len(said) == 1 else ""

@@ -163,7 +163,7 @@ def _logged(ground: Ground) -> set[tuple[str, str]]:
 def _all_stashed_there(ground: Ground, was: str, now: str, logged: set[tuple[str, str]]) -> bool:
     """Say whether stashes were only added, each upon a branch and commit that a person's checkout has stood at."""
     lines = read_line(ground.common / "logs" / _STASH).splitlines()
-    commits = [line.split(" ")[1] for line in lines]
+    commits = [line.partition(" ")[2].partition(" ")[0] for line in lines]
     if commits[-1:] != [now] or (was and was not in commits):
         return False
     fresh = lines[commits.index(was) + 1 :] if was else lines

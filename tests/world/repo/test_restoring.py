@@ -60,6 +60,27 @@ def test_what_has_changed_once_more_is_left_alone(tmp_path: Path) -> None:
     assert (git(tree, "rev-parse", "main"), git(tree, "config", "core.worktree")) == (last, "/elsewhere")
 
 
+def test_a_setting_without_a_value_is_put_back(tmp_path: Path) -> None:
+    """What is only named is on, as git reads it: a repository that became bare so is a checkout again."""
+    root, ground, tree, before = made(tmp_path)
+    with (root / ".git" / "config").open("a") as file:
+        file.write("[core]\n\tbare\n")
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"config core.bare"}
+    assert git(root, "config", "--get-all", "core.bare") == "false"
+
+
+def test_a_log_that_is_broken_says_nothing(tmp_path: Path) -> None:
+    """Logs whose last lines were lost with the power are no reason to stumble, nor to move anything."""
+    root, ground, tree, before = made(tmp_path)
+    moved = other(tree)
+    for ref in ("refs/heads/main", "refs/stash"):
+        git(tree, "update-ref", "--create-reflog", ref, moved)
+        (root / ".git" / "logs" / ref).write_bytes(bytes(64))
+    (root / ".git" / "logs" / "HEAD").write_bytes(bytes(64))
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == frozenset()
+    assert git(root, "rev-parse", "main") == moved
+
+
 def test_hooks_below_each_checkout_stay(tmp_path: Path) -> None:
     """A path of hooks that is relative, as tools of package managers set it, runs a checkout's own files only."""
     root, ground, tree, before = made(tmp_path)
