@@ -7,7 +7,7 @@ without git; `commits.py` commits what an attempt left, past `scanning.py`; `lan
 (`protection.py` with `named.py`, `merging.py`, `laying.py`); `conflicts.py` lays what does not fit (`records.py`);
 `returning.py` gives the checkout back; `home.py` brings a plan to the base branch (`touching.py`); `watch.py` sees what
 nobody should have changed; `leftovers.py` says what may go. Whatever needs git goes through the one door of `calls.py`,
-under `locks.py`; what is where is known by `refs.py`, `objects.py` and `checkouts.py`. A git process costs more than
-all else, so commits (`making.py`), trees (`trees.py`, `entries.py`) and refs of our own (`own_refs.py`, `ref_locks.py`)
-are read and written as git does it, without it.
+under `locks.py`; what is where is known by `refs.py` with `packed.py`, `objects.py` and `checkouts.py`. A git process
+costs more than all else, so commits (`making.py`), trees (`trees.py`, `entries.py`) and refs of our own (`own_refs.py`,
+`ref_locks.py`) are read and written as git does it, without it.
 """

@@ -1,6 +1,6 @@
 """Objects read and written without asking git: fresh ones lie in files of their own, and that takes no process.
 
-Knows how git writes a loose object. Whatever is packed is not found here, and git is asked for it.
+Knows how git writes a loose object. Whatever is packed or replaced is not found here, and git is asked for it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.world.repo.calls import Door
+from loopr.world.repo.packed import packed_refs
 
 _STEP = 64 * 1024
 _HISTORY = 64
@@ -31,7 +32,9 @@ class Found(NamedTuple):
 
 
 def loose(common: Path, name: str, limit: int) -> Found | None:
-    """Read a loose object up to a limit of bytes, None if it is not loose or not whole."""
+    """Read a loose object up to a limit of bytes, None if it is not loose, not whole, or git shows another for it."""
+    if _is_replaced(common, name):
+        return None
     try:
         with _place(common, name).open("rb") as file:
             unpack = zlib.decompressobj()
@@ -47,6 +50,12 @@ def loose(common: Path, name: str, limit: int) -> Found | None:
     except (OSError, ValueError, zlib.error):
         return None
     return Found(kind.decode("ascii", "replace"), int(size), content[:wanted])
+
+
+def _is_replaced(common: Path, name: str) -> bool:
+    """Say whether somebody has git show another object in the place of this one."""
+    ref = f"refs/replace/{name}"
+    return os.path.lexists(f"{common}/{ref}") or ref in packed_refs(common)
 
 
 def write_loose(door: Door, kind: str, content: bytes, *, long: bool) -> str:

@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from loopr.world.repo.calls import Door
+from loopr.world.repo.packed import PACKED
 from loopr.world.repo.ref_locks import lock_file, lock_ref, taking_turns, unlock_ref
-from loopr.world.repo.refs import PACKED, Move, any_packed_below, move_refs, read_refs
+from loopr.world.repo.refs import Move, any_packed_below, move_refs, read_refs
 
 _LOGGED = "loopr <loopr@localhost>"
 

@@ -15,10 +15,10 @@ from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.objects import descends, fork_of, loose_commit
+from loopr.world.repo.packed import packed_refs
 from loopr.world.repo.ref_locks import free_left_locks
 
 LOOSE_LIMIT = 1000
-PACKED = "packed-refs"
 _ABSENT = ("0" * 40, "0" * 64)
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _RACED = re.compile(r"but expected|reference already exists|unable to resolve reference|reference is missing")
@@ -46,7 +46,7 @@ def read_refs(door: Door, *names: str) -> dict[str, str]:
             continue
         commit = read_line(door.common / name)  # a loose ref is the newer one, and is gone only once it is packed
         if not _COMMIT.fullmatch(commit):
-            packed = _packed(door) if packed is None else packed
+            packed = packed_refs(door.common) if packed is None else packed
             commit = packed.get(name, "")
         if commit:
             found[name] = commit
@@ -61,7 +61,7 @@ def refs_below(door: Door, *places: str) -> dict[str, str]:
         below = [folder / name for folder, files in walked for name in files if not name.endswith(".lock")]
         for file in (door.common / place, *below):
             loose[file.relative_to(door.common).as_posix()] = read_line(file)
-    packed = {name: commit for name, commit in _packed(door).items() if _is_below(name, places)}  # read last
+    packed = {name: commit for name, commit in packed_refs(door.common).items() if _is_below(name, places)}  # read last
     return packed | {name: text for name, text in loose.items() if text}
 
 
@@ -77,28 +77,9 @@ def _read_below(door: Door, folders: Sequence[str]) -> dict[str, str]:
     return {name: commit for name, commit in rows if name.startswith(tuple(folders))}
 
 
-def _packed(door: Door) -> dict[str, str]:
-    """Read the packed refs; the last version read is kept, for a file that git replaces whole."""
-    file = door.common / PACKED
-    try:
-        facts = file.stat()
-    except OSError:
-        return {}
-    version = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-    known = _PACKED.get(file)
-    if known is None or known[0] != version:
-        rows = (line.partition(" ") for line in os.fsdecode(file.read_bytes()).splitlines())
-        known = (version, {name: commit for commit, _, name in rows if _COMMIT.fullmatch(commit)})
-        _PACKED[file] = known
-    return known[1]
-
-
 def any_packed_below(door: Door, folder: str) -> bool:
     """Say whether a packed ref has a name that begins so."""
-    return any(name.startswith(folder) for name in _packed(door))
-
-
-_PACKED: dict[Path, tuple[tuple[int, int, int], dict[str, str]]] = {}
+    return any(name.startswith(folder) for name in packed_refs(door.common))
 
 
 def move_refs(door: Door, moves: Sequence[Move], why: str = "loopr") -> None:

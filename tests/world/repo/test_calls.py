@@ -117,7 +117,7 @@ def test_ancestors_are_the_same_whether_objects_are_loose_or_packed(tmp_path: Pa
                 assert is_ancestor(door, one, other) == (said == one)
         git(root, "gc", "-q", "--prune=now")
     assert not descends(door, names[0], names[2])
-    assert loose(door, names[0], 10) is None
+    assert loose(door.common, names[0], 10) is None
 
 
 def test_a_large_loose_object_is_read_as_far_as_asked(tmp_path: Path) -> None:

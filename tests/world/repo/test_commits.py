@@ -42,6 +42,22 @@ def test_everything_is_committed_with_trailers(tmp_path: Path) -> None:
     assert log(root, tree.branch) == ["first", f"Work of {NAME}"]
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_replaced_commit_is_what_git_shows_for_it(packed: bool, tmp_path: Path) -> None:
+    """Where a person has git show another commit for the tip, a loop changes that one's files and takes none back."""
+    root = plant(tmp_path / "repo")
+    first = git(root, "rev-parse", "HEAD")
+    write(root, {"a.txt": "shown\n"})
+    git(root, "add", "-A")
+    git(root, "replace", first, git(root, "commit-tree", "-m", "shown", git(root, "write-tree")))
+    if packed:
+        git(root, "pack-refs", "--all")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, NAME, {"new.txt": "new\n"})
+    assert git(root, "show", "--name-only", "--format=", f"loopr/{NAME}") == "new.txt"
+
+
 @pytest.mark.parametrize("form", ["sha1", "sha256"])
 def test_a_file_may_become_a_folder(form: str, tmp_path: Path) -> None:
     """Where a folder lies in the place of a file the file is gone, however long the names of objects are."""

@@ -18,9 +18,10 @@ from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
 from loopr.world.repo.objects import loose_commit
 from loopr.world.repo.own_refs import drop_refs, put_refs, put_together
+from loopr.world.repo.packed import PACKED
 from loopr.world.repo.protection import Protect, changed_protected
 from loopr.world.repo.ref_locks import lock_file, lock_ref
-from loopr.world.repo.refs import PACKED, Move, RefRaced, merge_base, refs_below
+from loopr.world.repo.refs import Move, RefRaced, merge_base, refs_below
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.trees import Leaf, NotLoose, grafted
 from loopr.world.repo.words import Message
