@@ -185,7 +185,7 @@ def _read(file: Path) -> str:
 
 def _packed(common: Path, ref: str) -> str:
     """Look a ref up among the packed ones."""
-    for line in _read(common / "packed-refs").splitlines():
+    for line in _read(common / "packed-refs").split("\n"):
         commit, _, name = line.partition(" ")
         if name == ref and _COMMIT.fullmatch(commit):
             return commit

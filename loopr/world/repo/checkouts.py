@@ -94,6 +94,12 @@ def _busy(git_dir: Path) -> Iterator[tuple[str, str]]:
             yield branch, _UNDER_WAY[name.partition("/")[0]]
 
 
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a file of git's; what is said in one may hold what ends a line for Python only."""
+    text = read_line(path)
+    return text.split("\n") if text else []
+
+
 def read_line(path: Path) -> str:
     """Read a small file of git's, nothing if it is not there or no text."""
     try:

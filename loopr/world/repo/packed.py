@@ -23,7 +23,7 @@ def packed_refs(common: Path) -> dict[str, str]:
     version = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
     known = _KNOWN.get(file)
     if known is None or known[0] != version:
-        rows = (line.partition(" ") for line in os.fsdecode(file.read_bytes()).splitlines())
+        rows = (line.partition(" ") for line in os.fsdecode(file.read_bytes()).split("\n"))
         known = (version, {name: commit for commit, _, name in rows if _COMMIT.fullmatch(commit)})
         _KNOWN[file] = known
     return known[1]

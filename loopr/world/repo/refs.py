@@ -73,7 +73,7 @@ def _is_below(name: str, places: Sequence[str]) -> bool:
 def _read_below(door: Door, folders: Sequence[str]) -> dict[str, str]:
     """Ask git for all refs below some names."""
     said = door.run("for-each-ref", "--format=%(refname)%00%(objectname)", *(name.rstrip("/") for name in folders))
-    rows = (line.split("\0") for line in os.fsdecode(said.out).splitlines())
+    rows = (line.split("\0") for line in os.fsdecode(said.out).split("\n")[:-1])
     return {name: commit for name, commit in rows if name.startswith(tuple(folders))}
 
 

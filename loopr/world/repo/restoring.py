@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from loopr.world.repo.calls import Door, GitFailed
-from loopr.world.repo.checkouts import checkouts, read_line
+from loopr.world.repo.checkouts import checkouts, read_lines
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.refs import Move, move_refs
 from loopr.world.repo.words import Change
@@ -68,6 +68,6 @@ def _now(door: Door, place: str, key: str) -> list[str]:
 def _stands_at(ground: Ground, branch: str) -> str:
     """Return where a checkout of a person's that is on a branch says that it stands, nothing if none does."""
     on_it = [each for each in checkouts(ground) if not each.ours and each.branch == branch]
-    logs = [read_line(each.git_dir / "logs" / "HEAD").splitlines() for each in on_it]
+    logs = [read_lines(each.git_dir / "logs" / "HEAD") for each in on_it]
     said = {log[-1].partition(" ")[2].partition(" ")[0] if log else "" for log in logs}
     return said.pop() if len(said) == 1 else ""

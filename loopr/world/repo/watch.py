@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from loopr.world.repo.checkouts import checkouts, read_line
+from loopr.world.repo.checkouts import checkouts, read_lines
 from loopr.world.repo.ground import HEADS, Ground
 from loopr.world.repo.harmless import TAGS, harmless_additions, is_harmless_setting, remotes_in
 from loopr.world.repo.refs import refs_below
@@ -152,7 +152,7 @@ def _logged(ground: Ground) -> set[tuple[str, str]]:
         if each.ours:
             continue
         branch = each.branch
-        for line in reversed(read_line(each.git_dir / "logs" / "HEAD").splitlines()[-_LOG_LINES:]):
+        for line in reversed(read_lines(each.git_dir / "logs" / "HEAD")[-_LOG_LINES:]):
             found.add((branch, line.partition(" ")[2].partition(" ")[0]))
             switched = _SWITCHED.search(line)
             if switched:
@@ -162,7 +162,7 @@ def _logged(ground: Ground) -> set[tuple[str, str]]:
 
 def _all_stashed_there(ground: Ground, was: str, now: str, logged: set[tuple[str, str]]) -> bool:
     """Say whether stashes were only added, each upon a branch and commit that a person's checkout has stood at."""
-    lines = read_line(ground.common / "logs" / _STASH).splitlines()
+    lines = read_lines(ground.common / "logs" / _STASH)
     commits = [line.partition(" ")[2].partition(" ")[0] for line in lines]
     if commits[-1:] != [now] or (was and was not in commits):
         return False

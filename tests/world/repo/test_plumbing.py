@@ -21,7 +21,7 @@ from loopr.world.repo.own_refs import drop_refs, put_refs, put_together
 from loopr.world.repo.packed import PACKED
 from loopr.world.repo.protection import Protect, changed_protected
 from loopr.world.repo.ref_locks import lock_file, lock_ref
-from loopr.world.repo.refs import Move, RefRaced, merge_base, refs_below
+from loopr.world.repo.refs import Move, RefRaced, merge_base, read_refs, refs_below
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.trees import Leaf, NotLoose, grafted
 from loopr.world.repo.words import Message
@@ -391,6 +391,18 @@ def test_refs_are_listed_as_git_lists_them(tmp_path: Path) -> None:
     said = git(root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags", "refs/stash")
     found = refs_below(ground_of(root).door, "refs/heads", "refs/tags", "refs/stash")
     assert found == dict(line.split() for line in said.splitlines())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_name_may_hold_what_ends_a_line_elsewhere(packed: bool, tmp_path: Path) -> None:
+    """Only a line feed ends what git says of a ref: no other ref comes out of the beginning of a name."""
+    root = plant(tmp_path / "repo")
+    door, tip, ref = ground_of(root).door, git(root, "rev-parse", "HEAD"), "refs/heads/loopr/one\u2028more"
+    git(root, "update-ref", ref, tip)
+    if packed:
+        git(root, "pack-refs", "--all")
+    assert read_refs(door, "refs/heads/loopr/", "refs/heads/loopr/one", ref) == {ref: tip}
+    assert refs_below(door, "refs/heads/loopr") == {ref: tip}
 
 
 def test_looking_twice_asks_git_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
