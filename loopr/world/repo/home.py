@@ -22,6 +22,7 @@ from loopr.world.repo.returning import release
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.slots import need_slot, opened
 from loopr.world.repo.touching import adopt, put_back, touched_problems, undo
+from loopr.world.repo.watch import note_move
 from loopr.world.repo.words import CameHome, HomeCandidate, Message, Refusal, Worktree
 from loopr.world.repo.worktrees import take
 
@@ -115,6 +116,7 @@ def bring_home(ground: Ground, candidate: HomeCandidate) -> CameHome | Refusal:
         return Refusal(problems)
     if candidate.new == candidate.old:
         return CameHome(candidate.branch, candidate.new, None)
+    note_move(ground, HEADS + candidate.branch, candidate.new)
     if not holding:
         return _move_bare(ground, candidate)
     door = _door(ground, holding[0], candidate.branch)

@@ -22,6 +22,7 @@ from loopr.world.repo.words import Change
 _STASH = "refs/stash"
 _OTHERS = (HEADS, TAGS, "refs/notes/", "refs/replace/")
 _LOG_LINES = 200
+_OWN_MOVES = "moved"  # in the state folder: a branch that no checkout holds has no log that tells of its homecomings
 _DERIVED = "info/refs"  # git writes it anew whenever it packs; nothing is decided by it
 _STASHED = re.compile(r"\t(?:WIP on|On) ([^:]+): ")
 _SWITCHED = re.compile(r"\tcheckout: moving from (\S+) to ")
@@ -145,9 +146,16 @@ def _is_left_by_use(key: str, value: str, prefix: str) -> bool:
     return key.startswith(f"branch.{prefix}") and not key.endswith(".mergeoptions")
 
 
+def note_move(ground: Ground, ref: str, commit: str) -> None:
+    """Write down that a plan is about to come home, before it does: no loop has moved that branch."""
+    with (ground.state / _OWN_MOVES).open("a", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"{ref} {commit}\n")
+
+
 def _logged(ground: Ground) -> set[tuple[str, str]]:
-    """Pair branches with the commits that people's checkouts have moved them to lately."""
-    found = set()
+    """Pair branches with the commits that people's checkouts, or homecomings, have moved them to lately."""
+    own = (line.partition(" ") for line in read_lines(ground.state / _OWN_MOVES)[-_LOG_LINES:])
+    found = {(ref, commit) for ref, _, commit in own}
     for each in checkouts(ground):
         if each.ours:
             continue

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loopr.world.repo import home, touching
+from loopr.world.repo import home, touching, watch
 from loopr.world.repo.ground import Ground, open_ground
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.words import CameHome, HomeCandidate, Message, Refusal
@@ -95,6 +96,20 @@ def test_a_base_that_no_checkout_has_is_moved_alone(tmp_path: Path) -> None:
     git(root, "checkout", "-q", "-b", "elsewhere")
     assert home.bring_home(ground, candidate(ground)) == CameHome("main", git(root, "rev-parse", "loopr/oauth"), None)
     assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_homecoming_is_not_taken_for_something_that_a_loop_has_done(tmp_path: Path) -> None:
+    """What runs while a plan comes home to a branch that no checkout has, or that keeps no log, is not to be blamed."""
+    root, ground = done_plan(tmp_path)
+    git(root, "config", "core.logAllRefUpdates", "false")
+    shutil.rmtree(root / ".git" / "logs")
+    for words in (["checkout", "-q", "--detach"], ["checkout", "-q", "main"]):
+        git(root, *words)
+        before = watch.look(ground)
+        assert isinstance(home.bring_home(ground, candidate(ground)), CameHome)
+        assert all(each.by_person for each in watch.changes(ground, before, watch.look(ground)))
+        assert watch.look(ground) != before
+        git(root, "update-ref", "refs/heads/main", "main~1")
 
 
 def test_a_bare_repository_gets_its_branch_moved(tmp_path: Path) -> None:
