@@ -67,8 +67,10 @@ class Sentry:
             found = changes(self._ground, before, self._sight)
             touched = [each for each in found if not (each.by_person or each.harmless)]
             back = put_back(self._ground, touched)
-            if back:
-                self._marks, self._sight = tuple(self._marked()), look(self._ground)
+            if back:  # somebody may have changed something else meanwhile
+                seen, self._marks, self._sight = self._sight, tuple(self._marked()), look(self._ground)
+                found += [each for each in changes(self._ground, seen, self._sight) if each.name not in back]
+                touched = [each for each in found if not (each.by_person or each.harmless)]
             grown = [each.name for each in found if each.harmless and not each.by_person]
             return Changed(_few([_named(each, each.name in back) for each in touched]), _few(grown))
 

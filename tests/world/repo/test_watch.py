@@ -7,9 +7,11 @@ import subprocess
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from loopr.driving import sentry
 from loopr.driving.sentry import Changed, Sentry
 from loopr.world.repo import watch
 from tests.world.repo.grounds import begin, git, ground_of, plant, take, work, write
@@ -44,6 +46,24 @@ def _replace(root: Path, tree: Path) -> None:
 
 def _ref(root: Path, tree: Path) -> None:
     git(tree, "update-ref", "refs/heads/main", git(tree, "commit-tree", "-m", "x", "HEAD^{tree}"))
+
+
+def test_what_changes_while_something_is_put_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look after something was put back forgets nothing that has come between it and the look before."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1").folder
+    watching, real = Sentry(ground), sentry.put_back
+    watching.begin("one")
+    _worktree(root, tree)
+
+    def slowly(*given: Any) -> Any:
+        _hook(root, tree)
+        return real(*given)
+
+    monkeypatch.setattr(sentry, "put_back", slowly)
+    assert watching.changed("one").touched == ("config core.worktree (is put back)", "hooks/pre-push")
 
 
 CASES: dict[str, tuple[Callable[[Path, Path], None], str, str]] = {
