@@ -21,7 +21,7 @@ from loopr.world.repo.pristine import remove
 from loopr.world.repo.records import forget_record, read_record
 from loopr.world.repo.refs import Move, commit_of, is_ancestor, read_refs, tree_of
 from loopr.world.repo.rules import RULES_FILE, note_rules, rules_differ, sealed, some_rules
-from loopr.world.repo.scanning import problems_on_disk
+from loopr.world.repo.scanning import problems_on_disk, shut_folders
 from loopr.world.repo.slots import (
     LAST_LOOP,
     PRIVATE_INDEX,
@@ -137,7 +137,7 @@ def write_tree(at: Opened, commit: str, *, all_paths: bool = False) -> tuple[str
     tags |= dict.fromkeys(_forced(at, commit) - tags.keys(), "?")
     hidden = _hidden(at.door, own, [path for path, tag in tags.items() if tag == "R"])
     looked_at = [(path, tag == "?") for path, tag in tags.items() if path not in hidden]
-    refused = problems_on_disk(at.place, looked_at, ground.max_file_bytes)
+    refused = problems_on_disk(at.place, looked_at, ground.max_file_bytes) | shut_folders(said.err)
     if not fits and some_rules(index) and rules_differ(own, WORK + at.name, commit):
         note_rules(at)
     staged = [path for path, _ in looked_at if path not in refused]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from loopr.world.repo.rules import RULES_MARK, note_rules, put_seal, rules_diffe
 from loopr.world.repo.slots import INDEX_MARK, LAST_LOOP, PRIVATE_INDEX, Opened, copy_over, note_index, write_line
 
 _KEPT = frozenset({"HEAD", "commondir", "gitdir", "locked", PRIVATE_INDEX, INDEX_MARK, LAST_LOOP, RULES_MARK})
+_OPEN = os.R_OK | os.W_OK | os.X_OK
 _GITLINK = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ 0\t([^\0]+)")
 
 
@@ -107,6 +109,14 @@ def _empty_submodules(place: Path, listed: bytes) -> None:
             folder.mkdir()
 
 
+def _made_writable(folder: Path) -> bool:
+    """Let files be made in a folder of ours, and say whether they may be; what was hidden in one stays so."""
+    if os.access(folder, os.R_OK | os.X_OK):
+        with suppress(OSError):
+            folder.chmod(folder.stat().st_mode | stat.S_IWUSR)
+    return os.access(folder, _OPEN)
+
+
 class Swept(NamedTuple):
     """What git does not tell of a checkout: repositories in tracked folders, and folders with nothing in them."""
 
@@ -115,10 +125,15 @@ class Swept(NamedTuple):
 
 
 def sweep(place: Path) -> Swept:
-    """Remove pipes, sockets and devices, which git does not see, and say what else it does not."""
+    """Remove pipes, sockets and devices, which git does not see, and say what else it does not.
+
+    `Unclean` where a folder cannot be looked into, as git passes over it, or would keep the next loop from writing.
+    """
     folders, found = [str(place)], Swept([], [])
     for folder in folders:  # it grows meanwhile
         is_empty = True
+        if not os.access(folder, _OPEN) and not _made_writable(Path(folder)):
+            raise Unclean(f"{folder} cannot be read or written to")
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name == ".git" and folder is not folders[0]:

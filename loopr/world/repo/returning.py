@@ -123,7 +123,7 @@ def _save_files(at: Opened, parent: str) -> list[Problem]:
     listed = at.door.with_index(at.admin / PRIVATE_INDEX).ask(
         *("ls-files", "-o", "-m", "-d", "--exclude-standard", "-z"), *_not_own()
     )
-    if listed.code == 0 and not listed.out:
+    if listed.code == 0 and not (listed.out or listed.err):
         return []
     return save_files(at, at.name, parent)
 

@@ -23,6 +23,7 @@ _HEAD_BYTES = 256 * 1024
 _WHOLE = 1 << 40
 _KEY = re.compile(rb"^-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----\s*$", re.MULTILINE)
 _HARMLESS_ENV = frozenset({"example", "sample", "template", "dist", "default", "defaults"})
+_SHUT = re.compile(r"^warning: could not open directory '(.+?)/?': (.+)$", re.MULTILINE)
 _OPENS = re.compile(rb"^<{7} .*^={7}$.*^>{7} ", re.MULTILINE | re.DOTALL)
 
 
@@ -80,8 +81,18 @@ def _on_disk(place: Path, path: str, is_new: bool, max_bytes: int) -> Problem | 
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return Problem(f"cannot be read: {error.strerror}", path, "chmod it, delete it, or have git ignore it")
+        return _unreadable(path, error.strerror or "")
     return _secret(path, head, is_new)
+
+
+def shut_folders(warnings: str) -> dict[str, Problem]:
+    """Find the folders that git has passed over while it listed files, because it cannot look into them."""
+    return {path: _unreadable(path, why) for path, why in _SHUT.findall(warnings)}
+
+
+def _unreadable(path: str, why: str) -> Problem:
+    """Say that nobody can tell what there is."""
+    return Problem(f"cannot be read: {why}", path, "chmod it, delete it, or have git ignore it")
 
 
 def problems_in_tree(door: Door, entries: Iterable[Entry], max_bytes: int) -> list[Problem]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopr.world.repo import commits, landing
+from loopr.world.repo import commits, landing, returning
 from loopr.world.repo.words import Candidate, Committed
 from tests.world.repo.grounds import PLAN, begin, git, ground_of, log, plant, say, shows, take, work, write
 
@@ -215,6 +215,24 @@ def test_what_the_command_committed_itself_is_refused_where_it_would_land(tmp_pa
     assert isinstance(built, Candidate)
     assert {problem.where for problem in built.refused} == REFUSED.keys() - {"empty-nested"}
     assert root.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.parametrize("mode", [0, 0o311])
+def test_a_folder_that_cannot_be_read_is_refused(mode: int, tmp_path: Path) -> None:
+    """What git passes over because it may not look into a folder is named, and stays where it is until somebody may."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, NAME)
+    write(tree.folder, {"data/deep/file": "mine\n", "new.txt": "new\n"})
+    (tree.folder / "data" / "deep").chmod(mode)
+    assert [each.where for each in commit(ground).refused] == ["data/deep"]
+    assert shows(root, tree.branch, "new.txt") == "new"
+    assert returning.release(ground, NAME).outcome == "kept"
+    (tree.folder / "data" / "deep").chmod(0o755)
+    assert commit(ground, 2).refused == ()
+    assert shows(root, tree.branch, "data/deep/file") == "mine"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")

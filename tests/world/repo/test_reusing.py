@@ -207,6 +207,33 @@ def test_a_repository_in_the_place_of_the_worktrees_own_keeps_it(tmp_path: Path)
     assert git(retired.place(ground), "--git-dir=.loopr/displaced-1.git", "log", "--format=%s") == "mine"
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.parametrize("mode", [0, 0o311])
+@pytest.mark.parametrize("place", ["src", "late"])
+def test_a_folder_that_was_shut_keeps_its_worktree(place: str, mode: int, tmp_path: Path) -> None:
+    """What git cannot look into is given to no loop and lost to none, and keeps none from having a worktree."""
+    root = plant(tmp_path / "repo")
+    ground, first = given_back(root)
+    write(pooled(ground), {f"{place}/mine.txt": "mine\n"})
+    (pooled(ground) / place).chmod(mode)
+    after = take(ground, TWO)
+    assert after.git_dir != first.git_dir
+    (retired,) = [slot for slot in slots.load(ground).values() if slot.state == "retired"]
+    (retired.place(ground) / place).chmod(0o755)
+    assert (retired.place(ground) / place / "mine.txt").read_text() == "mine\n"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_may_not_be_written_to_may_be_again(tmp_path: Path) -> None:
+    """What one loop has protected from being written to is open for the next."""
+    root = plant(tmp_path / "repo")
+    ground, first = given_back(root)
+    (pooled(ground) / "src").chmod(0o555)
+    after = worktrees.take(ground, TWO, git(root, "rev-parse", f"loopr/{PLAN}"))
+    assert after.git_dir == first.git_dir
+    write(after.folder, {"src/new.txt": "new\n"})
+
+
 def test_a_late_file_that_may_not_be_committed_keeps_its_worktree(tmp_path: Path) -> None:
     """What came late and cannot be saved is set aside with its folder, with the reason and whose it was."""
     root = plant(tmp_path / "repo")
