@@ -22,7 +22,7 @@ _PLACES = frozenset({"remote", "pushremote"})  # where a push goes: a name that 
 _HERE = "."
 _REMOTE = re.compile(r"remote\.(?P<name>.+)\.[^.]+", re.DOTALL)
 _ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-_ABBREVIATED = re.compile(r"[0-9a-f]{4,64}")
+_ABBREVIATED = re.compile(r"(?:.+-g)?([0-9a-f]{4,64})")  # also as `git describe` says it
 _OF_GIT = re.compile(r"[A-Z_]*HEAD")
 
 
@@ -75,8 +75,9 @@ def _shadows(ground: Ground, ref: str, refs: Mapping[str, str]) -> bool:
     """Say whether the short name of a new ref means something to git already, or will to us."""
     other = TAGS if ref.startswith(HEADS) else HEADS
     short = ref.removeprefix(HEADS).removeprefix(TAGS)
-    if other + short in refs or short.startswith(ground.prefix) or _OF_GIT.fullmatch(short):
+    if other + short in refs or short.startswith((ground.prefix, "refs/")) or _OF_GIT.fullmatch(short):
         return True
-    if refs_below(ground.door, REMOTES + short):
+    if refs_below(ground.door, REMOTES + short) or f"refs/{short}" in refs_below(ground.door, f"refs/{short}"):
         return True
-    return bool(_ABBREVIATED.fullmatch(short)) and bool(ground.door.ask("rev-parse", f"--disambiguate={short}").out)
+    said = _ABBREVIATED.fullmatch(short)
+    return said is not None and bool(ground.door.ask("rev-parse", f"--disambiguate={said[1]}").out)

@@ -116,6 +116,8 @@ MAY_STAY = [
     "git tag side/two",
     "git fetch -q --tags origin",
     "git branch feature",
+    "git branch notes",
+    "git branch made-good",
     "git branch side/two",
     "git branch --track topic origin/main",
     "git branch -u origin/main side/one",
@@ -138,7 +140,12 @@ MAY_NOT = [
     "git tag ORIG_HEAD",
     "git tag $(git rev-parse --short HEAD)",
     "git branch old",  # `git checkout old` would take the branch
+    "git tag v1-2-g$(git rev-parse --short HEAD)",
     "git branch origin/main",
+    "git branch tags/old",  # `git checkout tags/old` would take the branch
+    "git branch heads/main",
+    "git branch remotes/origin/main",
+    "git branch refs/tags/old",
     "git tag fresh; git branch fresh",
     "git symbolic-ref refs/heads/alias refs/heads/main",
     "mkdir .git/refs/heads/gone && echo 1234567890123456789012345678901234567890 > .git/refs/heads/gone/x",
