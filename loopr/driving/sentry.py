@@ -72,7 +72,7 @@ class Sentry:
                 found += [each for each in changes(self._ground, seen, self._sight) if each.name not in back]
                 touched = [each for each in found if not (each.by_person or each.harmless)]
             grown = [each.name for each in found if each.harmless and not each.by_person]
-            return Changed(_few([_named(each, each.name in back) for each in touched]), _few(grown))
+            return Changed(_few([_named(each, back.get(each.name)) for each in touched]), _few(grown))
 
     def _marked(self) -> Iterator[_Mark]:
         """Give the time stamps of everything that is shared."""
@@ -87,10 +87,11 @@ class Sentry:
                     yield from _mark(Path(folder, file))
 
 
-def _named(change: Change, is_back: bool) -> str:
-    """Name a change, with where a ref was; what a setting was may be a secret."""
+def _named(change: Change, kept: str | None) -> str:
+    """Name a change, with where a ref was, for what a setting was may be a secret; and whether it was put back."""
     was = f"was {change.before[:12]}" if change.before and change.name.startswith("refs/") else ""
-    said = ", ".join(filter(None, [was, "is put back" if is_back else ""]))
+    back = "" if kept is None else f"is put back; what it was moved to is kept as {kept}" if kept else "is put back"
+    said = ", ".join(filter(None, [was, back]))
     return f"{change.name} ({said})" if said else change.name
 
 

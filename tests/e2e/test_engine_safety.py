@@ -38,7 +38,8 @@ HARMS = {
     "git config core.bare true": "config core.bare (is put back)",
     "git config --add core.hooksPath /nowhere/hooks": "config core.hookspath (is put back)",
     "git update-ref -d refs/heads/main": "refs/heads/main (was {main}, is put back)",
-    "git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree})": "refs/heads/main (was {main}, is put back)",
+    "git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree})": "refs/heads/main (was {main}, is put back; "
+    "what it was moved to is kept as refs/loopr/backup/put-back/",
 }
 
 

@@ -11,31 +11,41 @@ from pathlib import Path
 
 from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import checkouts, read_lines
-from loopr.world.repo.ground import Ground
-from loopr.world.repo.refs import Move, move_refs
+from loopr.world.repo.ground import Ground, backup_ref
+from loopr.world.repo.refs import Move, commit_of, move_refs
 from loopr.world.repo.words import Change
 
 _ASTRAY = frozenset({"core.worktree", "core.bare"})
+KEPT = "put-back"  # stands in backups where others have the name of a loop
 _HOOKS = "core.hookspath"  # one below each checkout runs nothing but its own files
 
 
-def put_back(ground: Ground, found: Iterable[Change]) -> frozenset[str]:
-    """Put back what can be, and return its names."""
-    return frozenset(each.name for each in found if _is_back(ground, each))
+def put_back(ground: Ground, found: Iterable[Change]) -> dict[str, str]:
+    """Put back what can be; return its names, each with the ref that keeps what a branch was moved to, if any does."""
+    tried = ((each.name, _back(ground, each)) for each in found)
+    return {name: kept for name, kept in tried if kept is not None}
 
 
-def _is_back(ground: Ground, change: Change) -> bool:
-    """Put one change back, if it is one of those; say whether that was done."""
+def _back(ground: Ground, change: Change) -> str | None:
+    """Put one change back, if it is one of those; return the ref that keeps what it was, None if nothing was done."""
     try:
         if change.what == "config":
-            return _setting(ground, change)
+            return "" if _setting(ground, change) else None
         if change.what == "ref" and change.before and _stands_at(ground, change.name) == change.before:
-            with ground.alone() as door:
-                move_refs(door, [Move(change.name, change.before, change.after)], "loopr: put back")
-            return True
+            return _branch(ground, change)
     except (GitFailed, OSError):  # it stays as it is, and is told
-        return False
-    return False
+        return None
+    return None
+
+
+def _branch(ground: Ground, change: Change) -> str:
+    """Put a branch back, and keep what it was moved to: it may be a person's, whose program writes no log."""
+    with ground.alone() as door:
+        lost = commit_of(door, change.after) if change.after else ""
+        kept = backup_ref(KEPT, lost) if lost else ""
+        moves = [Move(change.name, change.before, change.after), *([Move(kept, lost)] if lost else [])]
+        move_refs(door, moves, "loopr: put back")
+    return kept
 
 
 def _setting(ground: Ground, change: Change) -> bool:

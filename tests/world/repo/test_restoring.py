@@ -25,13 +25,32 @@ def other(tree: Path) -> str:
     return git(tree, "commit-tree", "-m", "x", "HEAD^{tree}")
 
 
+def test_what_a_branch_was_moved_to_is_kept(tmp_path: Path) -> None:
+    """A commit of a person's whose program keeps no logs is taken off the branch like a loop's, but is not lost."""
+    root, ground, tree, before = made(tmp_path)
+    first, moved = git(root, "rev-parse", "main"), other(tree)
+    (root / ".git" / "refs" / "heads" / "main").write_text(f"{moved}\n")
+    kept = f"refs/loopr/backup/put-back/{moved[:12]}"
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"refs/heads/main": kept}
+    assert git(root, "rev-parse", "main", kept).split() == [first, moved]
+
+
+def test_a_branch_that_leads_nowhere_is_put_back(tmp_path: Path) -> None:
+    """Where a branch was moved to what is no commit, there is nothing to keep."""
+    root, ground, tree, before = made(tmp_path)
+    first = git(root, "rev-parse", "main")
+    (root / ".git" / "refs" / "heads" / "main").write_text("12" * 20 + "\n")
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"refs/heads/main": ""}
+    assert git(root, "rev-parse", "main") == first
+
+
 def test_a_branch_that_nobody_stands_on_stays_moved(tmp_path: Path) -> None:
     """Only the branch of a checkout is put back: of any other it may be a person who has moved it."""
     root, ground, tree, _ = made(tmp_path)
     git(root, "branch", "side")
     before, moved = watch.look(ground), other(tree)
     git(tree, "update-ref", "refs/heads/side", moved)
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == frozenset()
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {}
     assert git(root, "rev-parse", "side") == moved
 
 
@@ -42,7 +61,7 @@ def test_a_checkout_that_keeps_no_log_is_left_alone(tmp_path: Path) -> None:
     shutil.rmtree(root / ".git" / "logs")
     git(root, "commit", "--quiet", "--allow-empty", "--message=mine")
     mine = git(root, "rev-parse", "main")
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == frozenset()
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {}
     assert git(root, "rev-parse", "main") == mine
 
 
@@ -56,7 +75,7 @@ def test_what_has_changed_once_more_is_left_alone(tmp_path: Path) -> None:
     last = git(tree, "commit-tree", "-m", "y", "HEAD^{tree}")
     git(tree, "update-ref", "refs/heads/main", last)
     git(tree, "config", "core.worktree", "/elsewhere")
-    assert put_back(ground, found) == frozenset()
+    assert put_back(ground, found) == {}
     assert (git(tree, "rev-parse", "main"), git(tree, "config", "core.worktree")) == (last, "/elsewhere")
 
 
@@ -65,7 +84,7 @@ def test_a_setting_without_a_value_is_put_back(tmp_path: Path) -> None:
     root, ground, tree, before = made(tmp_path)
     with (root / ".git" / "config").open("a") as file:
         file.write("[core]\n\tbare\n")
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"config core.bare"}
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"config core.bare": ""}
     assert git(root, "config", "--get-all", "core.bare") == "false"
 
 
@@ -77,7 +96,7 @@ def test_a_log_that_is_broken_says_nothing(tmp_path: Path) -> None:
         git(tree, "update-ref", "--create-reflog", ref, moved)
         (root / ".git" / "logs" / ref).write_bytes(bytes(64))
     (root / ".git" / "logs" / "HEAD").write_bytes(bytes(64))
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == frozenset()
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {}
     assert git(root, "rev-parse", "main") == moved
 
 
@@ -86,5 +105,5 @@ def test_hooks_below_each_checkout_stay(tmp_path: Path) -> None:
     root, ground, tree, before = made(tmp_path)
     git(tree, "config", "core.hooksPath", ".husky/_")
     found = watch.changes(ground, before, watch.look(ground))
-    assert ([each.name for each in found], put_back(ground, found)) == (["config core.hookspath"], frozenset())
+    assert ([each.name for each in found], put_back(ground, found)) == (["config core.hookspath"], {})
     assert git(root, "config", "core.hooksPath") == ".husky/_"
