@@ -106,4 +106,4 @@ def _mark(path: Path) -> Iterator[_Mark]:
         status = path.lstat()
     except OSError:
         return
-    yield str(path), status.st_mtime_ns, status.st_size, status.st_ino
+    yield str(path), status.st_ctime_ns, status.st_size, status.st_ino  # which nobody can set

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -64,6 +65,20 @@ def test_what_changes_while_something_is_put_back_is_told(tmp_path: Path, monkey
 
     monkeypatch.setattr(sentry, "put_back", slowly)
     assert watching.changed("one").touched == ("config core.worktree (is put back)", "hooks/pre-push")
+
+
+def test_a_change_that_hides_its_time_is_seen(tmp_path: Path) -> None:
+    """A file that is as long as before and says that it is as old has been changed all the same."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    watching, config = Sentry(ground), root / ".git" / "config"
+    git(root, "config", "core.abbrev", "10")
+    watching.begin("one")
+    facts = config.stat()
+    config.write_text(config.read_text().replace("abbrev = 10", "abbrev = 11"))
+    os.utime(config, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert watching.changed("one").touched == ("config core.abbrev",)
 
 
 CASES: dict[str, tuple[Callable[[Path, Path], None], str, str]] = {
