@@ -83,7 +83,7 @@ _TRIES = 9
 _ENOUGH_SECS = 2.0  # git has waited for a lock by itself then, and what holds it may hold it for ever
 _FIRST_WAIT_SECS = 0.005
 _PASSING = re.compile(
-    r"failed to read \S*commondir|could not create (leading )?director|could not lock config file"
+    r"failed to read .*commondir|could not create (leading )?director|could not lock config file"
     r"|could not open '.*/worktrees/.*' for writing|gc is already running"
     r"|Unable to create '.*\.lock': File exists|Another git process seems to be running"
 )

@@ -78,6 +78,18 @@ def test_a_lock_that_passes_is_waited_for(tmp_path: Path) -> None:
     assert caught.value.host
 
 
+@pytest.mark.parametrize("name", ["repo", "re po"])
+def test_a_worktree_that_is_being_made_is_waited_for(name: str, tmp_path: Path) -> None:
+    """While somebody else's worktree is half made git cannot read it; a moment later it can, whatever the path."""
+    root = plant(tmp_path / name)
+    half = root / ".git" / "worktrees" / "half"
+    write(half, {"HEAD": "ref: refs/heads/other\n", "gitdir": "/nowhere/.git\n", "commondir": ""})
+    door, waiting = ground_of(root).door, threading.Timer(0.05, (half / "commondir").write_text, ["../..\n"])
+    waiting.start()
+    assert door.ask("worktree", "list").code == 0
+    waiting.join()
+
+
 def test_a_moved_ref_is_a_race_and_changes_nothing(tmp_path: Path) -> None:
     """A transaction whose expectation fails leaves every ref of it where it was."""
     root = plant(tmp_path / "repo")
