@@ -151,8 +151,8 @@ def _hashes(door: Door, paths: list[str]) -> list[str]:
     """Return what these files would be as objects."""
     if not paths:
         return []
-    odd = [path for path in paths if "\n" in path]
-    plain = [path for path in paths if "\n" not in path]
+    odd = [path for path in paths if "\n" in path or path.startswith('"')]  # which git takes for the end, or a quote
+    plain = [path for path in paths if path not in odd]
     text = b"".join(os.fsencode(path) + b"\n" for path in plain)
     found = dict(zip(plain, door.run("hash-object", "--stdin-paths", stdin=text).line.split(), strict=True))
     found |= {path: door.run("hash-object", "--", path).line for path in odd}

@@ -216,6 +216,17 @@ def test_what_a_person_commits_while_a_plan_comes_home_stays(tmp_path: Path, mon
     assert git(root, "status", "--porcelain") == ""
 
 
+def test_files_with_odd_names_come_home(tmp_path: Path) -> None:
+    """A name that begins with a quotation mark, or has a line break in it, is taken as it is."""
+    files = {'"a.txt"': "quoted\n", 'new/"n': "half\n", "line\nbreak": "broken\n"}
+    root, ground = done_plan(tmp_path, files)
+    write(root, {'"a.txt"': "quoted\n", "line\nbreak": "broken\n"})
+    answer = home.bring_home(ground, candidate(ground))
+    assert isinstance(answer, CameHome), answer
+    assert {path: (root / path).read_text() for path in files} == files
+    assert set(answer.adopted) == {'"a.txt"', "line\nbreak"}
+
+
 OBSTACLES = {
     "edited": ({"a.txt": "mine\n"}, [], "a.txt differs from the last commit"),
     "untracked": ({"new/n.txt": "mine\n"}, [], "new/n.txt is there"),
