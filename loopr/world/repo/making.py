@@ -20,7 +20,7 @@ _NAMES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMM
 
 
 class Habits(NamedTuple):
-    """Who commits in a repository, and whether its objects are written in the plain way."""
+    """Who commits in a repository, and whether its objects and refs are written in the plain way."""
 
     author: str
     committer: str

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from loopr.world.repo.calls import Door
+from loopr.world.repo.making import habits_of
 from loopr.world.repo.packed import PACKED
 from loopr.world.repo.ref_locks import lock_file, lock_ref, taking_turns, unlock_ref
 from loopr.world.repo.refs import Move, any_packed_below, move_refs, read_refs
@@ -31,8 +32,9 @@ def put_refs(door: Door, moves: Sequence[Move], why: str) -> None:
 
 def put_together(door: Door, moves: Sequence[Move], why: str) -> None:
     """Set refs, all or none; `RefRaced` where one was not where it was expected. A crash leaves the last undone."""
+    plain = habits_of(door).plain  # else others may have to write where we make folders
     with taking_turns(door.common):
-        done = _put(door, moves, why)
+        done = plain and _put(door, moves, why)
     if not done:  # one is locked, or elsewhere, or a branch is in the way: git knows how to wait, and what to say
         move_refs(door, moves, why)
 

@@ -272,6 +272,17 @@ def test_a_ref_is_never_put_above_or_below_another(taken: str, packed: bool, tmp
     assert not list((root / ".git" / "refs").rglob("*.lock"))
 
 
+def test_refs_of_a_shared_repository_may_be_moved_by_others(tmp_path: Path) -> None:
+    """Where several people write to a repository, what loopr makes there is as open to them as what git makes."""
+    root = plant(tmp_path / "repo")
+    git(root, "config", "core.sharedRepository", "group")
+    tip, refs = git(root, "rev-parse", "HEAD"), root / ".git" / "refs" / "heads"
+    put_refs(ground_of(root).door, [Move("refs/heads/loopr/one", tip, "")], "made")
+    git(root, "branch", "ours/one")
+    for place in ("", "/one"):
+        assert (refs / f"loopr{place}").stat().st_mode == (refs / f"ours{place}").stat().st_mode
+
+
 def test_the_log_of_a_branch_goes_on(tmp_path: Path) -> None:
     """Where git keeps a log of a branch, a move of ours is in it."""
     root = plant(tmp_path / "repo")
