@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from loopr.world.agents.lines import Event, Lines, events_in
-from loopr.world.agents.waits import wait_in
+from loopr.world.agents.waits import NO_WAIT, wait_in
 from loopr.world.agents.words import (
     DONE,
     FAILURES,
@@ -78,7 +78,9 @@ class Reader(ABC):
         """Say until when a limit lasts, from its message where its events do not tell."""
         if verdict.until_ms is not None or verdict.retry_after_ms is not None:
             return verdict
-        wait = wait_in(f"{verdict.message}\n{ending.errors}", ending.now)
+        wait = wait_in(verdict.message, ending.now)
+        if wait == NO_WAIT:  # in what else it wrote any hour may stand
+            wait = wait_in(ending.errors, ending.now)
         if wait.until_ms is not None:
             return verdict._replace(until_ms=wait.until_ms)
         return verdict._replace(retry_after_ms=REST_MS if wait.for_ms is None else wait.for_ms)
