@@ -110,7 +110,8 @@ def _hear_out(kit: Kit, task: Task, voice: _Voice, outcome: Outcome) -> Heard:
     for piece in _pieces(run / STREAMS[0]):
         words.extend(reader.feed(piece))
     code = outcome.code if outcome.reason == "exited" else None
-    now = datetime.fromtimestamp(kit.clock() / 1000).astimezone()
+    ended = outcome.started_at + outcome.wall_ms if outcome.started_at else kit.clock()  # it may be read long after it
+    now = datetime.fromtimestamp(ended / 1000).astimezone()
     ending = Ending(code, _end_of(run / STREAMS[1]), now, _is_later(run / STREAMS[1], run / STREAMS[0]))
     if isinstance(reader, CodexReader) and reader.failed and reader.session:
         begun = datetime.fromtimestamp((outcome.started_at or kit.clock()) / 1000)

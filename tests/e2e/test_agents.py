@@ -9,7 +9,9 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -204,6 +206,31 @@ def test_a_killed_engine_leaves_an_agent_to_the_next(repo: Repo) -> None:
     repo.loopr("run")
     assert [each["data"]["reason"] for each in repo.events("refused")] == ["claude: Reached 1 turn"]
     assert repo.loops()["demo/a"]["attempt"] == 2
+
+
+def test_an_hour_is_that_of_the_end_and_not_of_the_reading(repo: Repo) -> None:
+    """An engine that reads long after its end how an agent was limited does not wait for that hour of the next day."""
+    gate = repo.gate("gate")
+    repo.settings(CLAUDE)
+    plan(repo, "{id: a}")
+    over = datetime.now(UTC) - timedelta(minutes=25)
+    limit = s.claude_error("rate_limit", 429, result=f"limit reached, resets {over:%I:%M%p} (UTC)")
+    told, well = says(repo, "told", limit), says(repo, "well", words("ok"))
+    client(repo, "claude", f"if test $LOOPR_ATTEMPT = 1; then tell began; wait_at gate; {told}; else {well}; fi")
+    engine = repo.begin("start", "plan.md")
+    repo.heard()
+    repo.until("attempt_started")
+    engine.kill()
+    gate.open()
+    outcome = repo.state / "runs/demo.a.g1/1/outcome.json"
+    while not outcome.exists():
+        Event().wait(0.02)
+    said = json.loads(outcome.read_text())
+    outcome.write_text(json.dumps({**said, "started_at": said["started_at"] - 20 * 60_000}))
+    repo.loopr("run")
+    assert repo.loops()["demo/a"]["status"] == "complete"
+    (rested,) = repo.events("lane_rested")
+    assert rested["data"]["until"] - rested["at"] == 2_000
 
 
 def test_a_file_of_the_workspace_takes_the_place_of_a_shipped_preset(repo: Repo) -> None:
