@@ -99,7 +99,8 @@ class Forest(Scene):
             return new
         if kept is not None and kept.started_at is not None and kept.lane == owner.lane:
             return new
-        charge = charge_of(self.policy, old, clocked(old, at), owner.lane, at)
+        usual = self.ledger.price(owner.lane, at)
+        charge = charge_of(self.policy, old, clocked(old, at), owner.lane, at, usual=usual)
         self._charges.append((self._applied - 1, charge))
         self.ledger.add(charge)
         spent = Spent(

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from loopr.core.model import Loop, Usage
-from loopr.core.policy import Policy
+from loopr.core.policy import DEFAULT_LANE, Policy
 
 
 class Charge(NamedTuple):
     """One ended attempt; `cost` is in thousandths of a token, `estimated` where it was derived from time, or rounded.
 
-    `micro_usd` is what was reported, else its tokens at the lane's price, else unknown.
+    `micro_usd` is what was reported, else its tokens at the lane's price, else at what they usually cost there, else
+    unknown.
     """
 
     at: int
@@ -57,16 +58,21 @@ def cost_of(policy: Policy, usage: Usage) -> int:
     return max(1, int(usage.ms * policy.tokens_per_second))
 
 
-def usd_of(policy: Policy, usage: Usage, lane: str) -> int | None:
-    """Price a usage in micro-dollars: what was reported, else its tokens at the lane's price, else unknown."""
+def usd_of(policy: Policy, usage: Usage, lane: str, usual: Sums | None = None) -> int | None:
+    """Price a usage in micro-dollars: what was reported, else its tokens at the lane's price, else unknown.
+
+    `usual` is what tokens have cost on that lane so far: a client that is ended before its last word tells no price.
+    """
     price = policy.lane(lane).micro_usd_per_mtok
-    if usage.micro_usd is not None or price is None:
+    if usage.micro_usd is not None:
         return usage.micro_usd
-    return cost_of(policy, usage) * price // 1_000_000_000
+    if price is not None:
+        return cost_of(policy, usage) * price // 1_000_000_000
+    return cost_of(policy, usage) * usual.usd // usual.cost if usual is not None else None
 
 
-def charge_of(policy: Policy, loop: Loop, usage: Usage, lane: str, at: int) -> Charge:
-    """Make the charge for an attempt of a loop that ended at an instant."""
+def charge_of(policy: Policy, loop: Loop, usage: Usage, lane: str, at: int, *, usual: Sums | None = None) -> Charge:
+    """Make the charge for an attempt of a loop that ended at an instant; `usual` is as in `usd_of`."""
     return Charge(
         at,
         loop.id,
@@ -75,7 +81,7 @@ def charge_of(policy: Policy, loop: Loop, usage: Usage, lane: str, at: int) -> C
         loop.type,
         lane,
         usage.tokens,
-        usd_of(policy, usage, lane),
+        usd_of(policy, usage, lane, usual),
         usage.ms,
         cost_of(policy, usage),
         usage.tokens is None or usage.estimated,
@@ -137,12 +143,15 @@ class Ledger:
         """Begin with nothing and a rolling window."""
         self.window_ms = window_ms
         self._accounts: dict[Scope, dict[str, Account]] = {}
+        self._prices: dict[str, Account] = {}  # of lanes: what is known in tokens and in money
 
     def add(self, charge: Charge) -> None:
         """Book a charge with everybody who pays for it."""
         what = sums_of(charge)
         for scope in ((PLAN, charge.plan), (PROJECT, charge.project), (WORKSPACE, "")):
             self._account(scope, charge.type).add(charge.at, what)
+        if charge.tokens and charge.micro_usd is not None and charge.lane != DEFAULT_LANE:
+            self._prices.setdefault(charge.lane, Account()).add(charge.at, what)
 
     def totals(self) -> dict[str, Sums]:
         """Return what every plan has used in all, by type, each under the key of its row."""
@@ -164,7 +173,8 @@ class Ledger:
 
     def move_clock(self, by_ms: int) -> None:
         """Move every stored instant."""
-        for account in (each for types in self._accounts.values() for each in types.values()):
+        accounts = [each for types in self._accounts.values() for each in types.values()]
+        for account in (*accounts, *self._prices.values()):
             account.times = [at + by_ms for at in account.times]
 
     def _account(self, scope: Scope, type_name: str) -> Account:
@@ -184,6 +194,12 @@ class Ledger:
         """Sum what one type has used at a payer's cost, for its mean."""
         account = self._accounts.get(scope, {}).get(type_name)
         return account.after(self._since(scope, now)) if account else Sums()
+
+    def price(self, lane: str, now: int) -> Sums | None:
+        """Return what was used on an account in tokens and in money, None where nobody told both in the window."""
+        account = self._prices.get(lane)
+        known = account.after(now - self.window_ms) if account is not None else Sums()
+        return known if known.cost else None
 
     def mean_of_type(self, scope: Scope, type_name: str, now: int) -> Sums | None:
         """Return what an attempt of a type costs a payer on average, None where all of them together used nothing."""

@@ -187,4 +187,5 @@ class Scene:
 
     def usd_so_far(self, loop: Loop, now: int) -> int:
         """Price what an occupied loop has used so far, in micro-dollars."""
-        return usd_of(self.policy, self.live_usage(loop, now), loop.lane or DEFAULT_LANE) or 0
+        lane = loop.lane or DEFAULT_LANE
+        return usd_of(self.policy, self.live_usage(loop, now), lane, self.ledger.price(lane, now)) or 0

@@ -625,6 +625,35 @@ def test_money_without_a_report_is_priced_by_the_lane() -> None:
     assert story["p/a"].spent.usd == 3
 
 
+def test_money_that_nobody_told_is_not_nothing() -> None:
+    """A client that is ended before it tells its cost has paid for its tokens what they usually cost on its lane."""
+    story = Story(settings(types={"spec": {"lanes": ("paid",), "budget": Budget(micro_usd=7_000_000)}}))
+    go_on(story, "plan p: a; b; c\nchoose p/a, p/b, p/c\nbegan p/a\nbegan p/b\nbegan p/c")
+    go_on(story, "used p/a 100 tokens 2 usd 1s\nended p/a: refused no\nused p/b 300 tokens\nused p/c 349 tokens")
+    assert reserved(story.forest, ("workspace", ""), story.now).usd == 12_980_000
+    go_on(story, "ended p/b: infra gone")
+    assert story["p/b"].spent.usd == 6_000_000
+    assert story["p/c"].status == "running"
+    go_on(story, "used p/c 350 tokens")
+    assert (story["p/c"].status, story["p/c"].reason[:29]) == ("parked", "its own budget of $7.00 is us")
+    story.verify()
+
+
+def test_only_an_account_has_a_price() -> None:
+    """What commands without a lane cost in money is what they say: of those that say nothing, nothing is known."""
+    story = tell("""
+        plan p: a; b
+        choose p/a, p/b
+        began p/a
+        began p/b
+        used p/a 100 tokens 2 usd 1s
+        ended p/a: refused no
+        used p/b 300 tokens 1s
+        ended p/b: refused no
+    """)
+    assert [each.micro_usd for each in story.charges] == [2_000_000, None]
+
+
 def test_money_that_is_being_spent_counts() -> None:
     """What a running attempt has cost so far is reserved, and parks a loop with a budget of its own."""
     lanes = {"default": LanePolicy(micro_usd_per_mtok=3_000_000)}
