@@ -351,6 +351,12 @@ def test_gemini_ends_with_the_status_modulo_256(
     assert (found.kind, found.retry_after_ms) == (kind, after)
 
 
+def test_what_gemini_says_of_itself_is_no_reason() -> None:
+    """Its warnings at the start, of files that it passes over too, are not why it ended."""
+    passed_over = "Security Warning: Skipping system defaults file '/x': Directory '/' is writable by group or others"
+    assert s.report("gemini", b"", 1, f"what is this\n{passed_over}\n").message == "gemini: what is this"
+
+
 def test_a_sign_counts_until_success_follows_it() -> None:
     """What a client recovers from is no failure; what it reports last is one, with exit 0 too."""
     limit, tokens = b"litellm.RateLimitError: slow\ndown, please\n\n", b"Tokens: 1 sent, 1 received.\n"

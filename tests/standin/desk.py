@@ -40,7 +40,8 @@ OPENCODE_SETTINGS = """\
   }}
 }}
 """
-GEMINI_SETTINGS = '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'
+GEMINI_SETTINGS = '{"general": {"maxAttempts": 2}, "security": {"auth": {"selectedType": "gemini-api-key"}}}\n'
+"""What a person is told to write: the defaults of the preset are read only where all above them is root's."""
 
 
 class Desk:

@@ -21,7 +21,7 @@ from loopr.world.agents.words import DONE, Ending, Rules, Used, Verdict, kind_of
 _RETRIES = re.compile(r"^Attempt \d+ failed\b", re.MULTILINE)
 _OWN_WAIT = re.compile(r"\.? ?Retrying (?:after|with) .*", re.DOTALL)
 _REPORT = re.compile(r"^Error when talking to .*$", re.MULTILINE)
-_NOISE = re.compile(r"^(?:\[STARTUP\]|Warning: |YOLO mode |Ripgrep is ).*\n?", re.MULTILINE)
+_NOISE = re.compile(r"^(?:\[STARTUP\]|(?:Security )?Warning: |YOLO mode |Ripgrep is ).*\n?", re.MULTILINE)
 _CODES: Mapping[int, str] = {41: "authentication", 42: "config", 52: "config", 53: "refused", 55: "config"}
 _STATUSES = {status % 256: status for status in (400, 401, 403, 404, 429, 500, 502, 503, 504, 529)}
 _DAILY, _WHERE_DAYS_BEGIN = re.compile(r"(?i)\bdaily quota\b"), "America/Los_Angeles"
