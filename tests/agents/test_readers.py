@@ -171,6 +171,22 @@ def test_a_limit_that_is_not_reached_is_none(status: str, kind: str) -> None:
     assert s.report("claude", told + s.claude_error("server_error", 500)).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("later", "kind"),
+    [
+        ([{"status": "rejected", "isUsingOverage": True, "overageStatus": "allowed"}], "refused"),
+        ([{"status": "rejected"}, {"status": "allowed"}], "refused"),
+        ([{"status": "rejected", "isUsingOverage": False}], "limited"),
+        ([{"status": "allowed"}, {"status": "rejected", "resetsAt": 1795039200}], "limited"),
+    ],
+)
+def test_a_limit_that_was_got_over_is_none(later: list[dict[str, Any]], kind: str) -> None:
+    """Who pays beyond a limit, or was let in again after it, and ends for another reason, has ended for that one."""
+    told = [{"type": "rate_limit_event", "rate_limit_info": each} for each in later]
+    end = s.claude_result(is_error=True, subtype="error_max_turns", errors=["Reached 1 turn"], result=None)
+    assert s.report("claude", s.lines(*told, end), 1).kind == kind
+
+
 def test_how_much_of_a_limit_is_used_is_told() -> None:
     """The fullest window of an account is known while it still works, and when that one ends."""
     ends = 1795043460

@@ -70,9 +70,9 @@ class ClaudeReader(EventReader):
             self.denials.append(deed(text(event.get("tool_name")) or "a tool", event.get("tool_input")))
 
     def _take_limits(self, told: Event) -> None:
-        """Take note of how much of its limits is used up, and whether one is reached."""
-        if told.get("status") == "rejected":
-            self._rejected = told
+        """Take note of how much of its limits is used up, and whether one is reached that nothing is paid beyond."""
+        is_reached = told.get("status") == "rejected" and told.get("isUsingOverage") is not True
+        self._rejected = told if is_reached else None
         windows = told.get("unifiedWindows")
         parts = [told, *(windows.values() if isinstance(windows, dict) else [])]
         known = [(part, each) for each in parts if (part := share(inside(each, "utilization"))) is not None]
