@@ -23,6 +23,7 @@ from loopr.world.environment import Changes, changed
 from loopr.world.launcher.words import STREAMS
 from loopr.world.processes import Outcome
 from loopr.world.settings.presets import Preset
+from loopr.world.veil import Veil
 
 TMP = "tmp"
 PIECE_BYTES = 1 << 20
@@ -116,9 +117,16 @@ def _hear_out(kit: Kit, task: Task, voice: _Voice, outcome: Outcome) -> Heard:
     if isinstance(reader, CodexReader) and reader.failed and reader.session:
         begun = datetime.fromtimestamp((outcome.started_at or kit.clock()) / 1000)
         reader.feed_session(read_session(_environ(kit, task, preset), reader.session, begun))
-    report = reader.close(ending)
-    kit.runs.note_usage(task.name, task.attempt, _kept(report), step)
-    return Heard(report, "\n".join(words)[-_TEXT_KEPT:])
+    veil, report = veil_of(kit, task, preset), reader.close(ending)
+    hidden = report._replace(message=veil.over(report.message), last=veil.over(report.last))
+    hidden = hidden._replace(denials=tuple(veil.over(each) for each in report.denials))
+    kit.runs.note_usage(task.name, task.attempt, _kept(hidden), step)
+    return Heard(hidden, veil.over("\n".join(words))[-_TEXT_KEPT:])
+
+
+def veil_of(kit: Kit, task: Task, preset: Preset | None) -> Veil:
+    """Return what hides the keys that a command of a task was given, in what it has said."""
+    return Veil(_environ(kit, task, preset))
 
 
 def level_of(lane: str, share: Share) -> LaneLevel:

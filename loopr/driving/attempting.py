@@ -17,7 +17,7 @@ from loopr.core.entries import Command
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
 from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell, Until
-from loopr.driving.agents import Heard, hear_out, level_of
+from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import RESULT, Spot, own_folder, step_spec, write_materials
 from loopr.driving.outcomes import Said, listed, refusal, trouble_before, trouble_of
@@ -175,7 +175,8 @@ def _beside(kit: Kit, task: Task, spot: Spot, commands: dict[str, Command | None
             continue
         spec, outcome = yield from _run_to_its_end(kit, task, spot, command, step)
         if outcome.code != 0:
-            end = feedback.bounded(tail_of(spec.folder)).strip().rpartition("\n")[2] or outcome.message
+            said = veil_of(kit, task, None).over_bytes(tail_of(spec.folder))
+            end = feedback.bounded(said).strip().rpartition("\n")[2] or outcome.message
             how = outcome.reason if outcome.code is None else f"{outcome.reason} {outcome.code}"
             raise _SetupFailed(f"the {step} command failed ({how}){f': {end}' if end else ''}")
 
@@ -239,7 +240,9 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     _keep_output(folder / OWN_FOLDER / OUTPUT, run / OUTPUT)
     advice, _ = read_advice(folder / OWN_FOLDER / RESULT)
     heard = hear_out(kit, task, outcome) if task.preset is not None else None
-    said = Said(tail_of(run) if heard is None else heard.text.encode(), folder)
+    veil = veil_of(kit, task, task.preset)
+    advice = advice._replace(message=veil.over(advice.message)) if advice is not None else None
+    said = Said(veil.over_bytes(tail_of(run)) if heard is None else heard.text.encode(), folder)
     trouble = trouble_of(outcome, advice, said, limits_of(task), heard.report if heard is not None else None)
     used = used_by(advice, heard, outcome.wall_ms)
     text = feedback.bounded(said.tail) if trouble is not None else ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from loopr.core.entries import Command
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
-from loopr.driving.agents import Heard, hear_review
+from loopr.driving.agents import Heard, hear_review, veil_of
 from loopr.driving.attempting import folder_of, limits_of, tail_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import CHECK, RESULT, REVIEW, review_kind
@@ -85,9 +85,11 @@ def read_answer(kit: Kit, task: Task, judge: Judge, step: str, outcome: Outcome)
     """Read all that a judge has left."""
     folder, run = folder_of(kit, task), kit.runs.folder(task.name, task.attempt, step)
     advice, _ = read_advice(folder / OWN_FOLDER / RESULT)
+    veil = veil_of(kit, task, judge.reviewer)
+    advice = advice._replace(message=veil.over(advice.message)) if advice is not None else None
     if judge.reviewer is None:
-        said = Said(tail_of(run), folder)
-        return Answer(judge, outcome, said, advice, None, _last_line(tail_of(run, STREAMS[:1])))
+        said = Said(veil.over_bytes(tail_of(run)), folder)
+        return Answer(judge, outcome, said, advice, None, _last_line(veil.over_bytes(tail_of(run, STREAMS[:1]))))
     heard = hear_review(kit, task, judge.reviewer, step, outcome)
     said = Said(heard.text.encode(), folder)
     return Answer(judge, outcome, said, advice, heard, _verdict_in(heard) or _last_line(said.tail))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import streams_of as s
 from tests.e2e.repos import Repo, opened
 
 KEY = "sk-planted-0123456789abcdef"
@@ -105,6 +106,51 @@ def test_a_planted_key_is_nowhere(repo: Repo) -> None:
         assert KEY not in repo.loopr(*words.split(), code=None).out
     assert repo.statuses() == {"demo": "complete", "demo/a": "complete", "demo/b": "parked", "demo/c": "parked"}
     assert everything_with(repo, KEY) == []
+
+
+def kept_with(repo: Repo, words: str) -> set[str]:
+    """Name the kinds of files in which loopr keeps some words, beside what commands themselves have written."""
+    return {Path(each).suffix for each in everything_with(repo, words) if not each.startswith("worktrees/")}
+
+
+def test_a_key_that_is_printed_goes_no_further_than_the_log(repo: Repo) -> None:
+    """A command, a check, a review and a result file that tell a key leave it in logs alone: no try hears of it."""
+    script = repo.script(
+        "code",
+        'case "$LOOPR_LOOP-$LOOPR_ITERATION" in\n*/a-1) echo "it is $TYPE_TOKEN"; exit 1 ;;\n'
+        '*/b-*) printf \'{"schema": 1, "status": "blocked", "message": "no %s"}\' "$OUTER_KEY" '
+        '> "$LOOPR_RESULT_FILE" ;;\n'
+        'esac\ncp "$LOOPR_PROMPT_FILE" "prompt$LOOPR_ITERATION"',
+    )
+    check = 'test "$LOOPR_ITERATION" != 2 || { echo "$LANE_SECRET"; exit 1; }'
+    review = 'test "$LOOPR_ITERATION" -gt 3 && echo APPROVED: || echo "REJECTED: $OUTER_KEY"'
+    plan(repo, f"{{run: '{script}', check: '{check}', review: '{review}', lane: paid}}", "a b")
+    keys = {"lanes": {"paid": {"env": {"set": {"LANE_SECRET": f"{KEY}2"}}}}}
+    keys |= {"types": {"code": {"env": {"set": {"TYPE_TOKEN": f"{KEY}3"}}}}}
+    repo.write({"loopr.local.yml": json.dumps(keys)})
+    end = repo.loopr("start", "plan.md", code=1, OUTER_KEY=f"{KEY}1")
+    assert repo.statuses() == {"demo": "complete", "demo/a": "complete", "demo/b": "parked"}
+    assert kept_with(repo, KEY) == {".log"}
+    assert [each["data"]["reason"].count("***") for each in repo.events("refused", "set_aside")].count(0) == 0
+    assert KEY not in end.out + end.err
+    assert ["***" in repo.on_branch("demo", f"prompt{each}") for each in (2, 3, 4)] == [True] * 3
+
+
+def test_a_key_that_an_agent_tells_goes_no_further_than_its_log(repo: Repo) -> None:
+    """What an agent said last, and why it ended, are kept without its key, also where the words are cut within it."""
+    plan(repo, "{agent: own, env: {set: {OWN_TOKEN: KEY}}, max_iterations: 2}".replace("KEY", KEY))
+    talk = {"type": "text", "text": f"{'x' * 185} {KEY}"}
+    said = s.lines(
+        {"type": "assistant", "message": {"id": "m", "content": [talk]}},
+        s.claude_result(is_error=True, subtype="error_max_turns", errors=[f"{'x' * 985} {KEY}"], result=None),
+    )
+    (repo.desk / "said").write_bytes(said)
+    agents = {"own": {"run": ["cat", str(repo.desk / "said")], "reader": "claude"}}
+    repo.write({"loopr.local.yml": json.dumps({"agents": agents})})
+    repo.loopr("start", "plan.md", code=1)
+    assert repo.statuses() == {"demo": "complete", "demo/a": "failed"}
+    assert kept_with(repo, KEY[:9]) == {".log"}
+    assert repo.events("refused")[0]["data"]["reason"].endswith(" ***")
 
 
 def test_the_search_finds_what_is_there(repo: Repo) -> None:
