@@ -41,6 +41,7 @@ def choose(forest: Forest, now: int) -> Iterator[Event]:
             return
         granted += 1
         yield grant(forest, loop, now)
+        yield from _nothing_left(forest, forest.loops[loop.id], now)
 
 
 def _expired(forest: Forest, now: int) -> Iterator[Event]:
@@ -51,6 +52,13 @@ def _expired(forest: Forest, now: int) -> Iterator[Event]:
             yield from reclaim(forest, loop, now, f"the lease of {loop.lease.holder} expired")
         elif loop.ending is not None and loop.ending.expires_at is not None and now >= loop.ending.expires_at:
             yield e.AttemptGone(loop_id, loop.ending.attempt)
+
+
+def _nothing_left(forest: Forest, leased: Loop, now: int) -> Iterator[Event]:
+    """Set a loop aside before anything of it begins, if it has used up what it had of its own, or never had any."""
+    reached = own_budget_reached(forest, leased, now)
+    if reached:
+        yield e.SetAside(leased.id, leased.attempt, Failure.BUDGET, reached)
 
 
 def _spent_up(forest: Forest, now: int) -> Iterator[Event]:

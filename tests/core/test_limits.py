@@ -665,6 +665,39 @@ def test_money_that_is_being_spent_counts() -> None:
     assert story["p/a"].status == "parked"
 
 
+@pytest.mark.parametrize("key", ["tokens", "micro_usd", "secs"])
+def test_a_loop_with_nothing_of_its_own_never_begins(key: str) -> None:
+    """A budget of zero of a loop's own parks it before it has begun, at no charge; one that has more begins."""
+    story = tell("plan p: a", settings(types={"spec": {"budget": Budget(**{key: 0})}}))
+    story.choose()
+    assert (story["p/a"].status, story.charges) == ("parked", [])
+    assert story["p/a"].reason.startswith("its own budget of ")
+    story.verify()
+    story = tell("plan p: a\nchoose p/a", settings(types={"spec": {"budget": Budget(**{key: 1})}}))
+    assert story["p/a"].status == "leased"
+
+
+def test_a_loop_that_a_limit_sent_back_does_not_begin_beyond_its_budget() -> None:
+    """What a loop used before a limit met it counts: if that is all it had, it is not begun again after the rest."""
+    story = tell(
+        """
+        plan p: a
+        choose p/a
+        began p/a
+        used p/a 9 tokens 1s
+        ended p/a: limited slow down
+        """,
+        settings(types={"spec": {"budget": Budget(tokens=10)}}),
+    )
+    go_on(story, "wait 2s\nchoose p/a\nbegan p/a\nused p/a 0 tokens 1s\nended p/a: limited slow down")
+    assert story["p/a"].status == "pending"
+    story.see(o.PolicySeen(settings(types={"spec": {"budget": Budget(tokens=9)}})))
+    go_on(story, "wait 1m")
+    story.choose()
+    assert (story["p/a"].status, story["p/a"].attempt) == ("parked", 3)
+    assert "raise types.spec.budget" in story["p/a"].reason
+
+
 def test_a_loops_own_budget_is_no_gate_but_parks_it() -> None:
     """Reaching its own budget stops and parks a loop; its slot is kept until the attempt has ended."""
     story = tell("""
