@@ -111,6 +111,16 @@ def test_what_a_client_wrote_is_understood(client: str, name: str) -> None:
         assert found.resets_at_ms or found.retry_after_ms
 
 
+@pytest.mark.parametrize(("client", "name"), s.cases(CLIENTS))
+def test_a_failure_that_is_told_is_the_same_with_exit_0(client: str, name: str) -> None:
+    """The class of a failure, not only that there was one, is read from what a client wrote: a limit stays a limit."""
+    kind = expected(client, name)
+    if name == "limit-long" or kind in ("done", ""):
+        return
+    errors, session = s.beside(client, name, "stderr.txt").decode(), s.beside(client, name, "rollout.jsonl")
+    assert s.report(client, s.recorded(client)[name], 0, errors, session).kind == kind
+
+
 @pytest.mark.parametrize(("client", "name"), [("claude", "usage-limit"), ("opencode", "usage-limit-claude")])
 def test_a_usage_limit_ends_when_its_client_says(client: str, name: str) -> None:
     """The end of a usage limit is the one that the provider named."""
