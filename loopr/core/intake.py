@@ -23,7 +23,7 @@ from loopr.core.declaring import (
 from loopr.core.entries import Artifact, plan_identity
 from loopr.core.events import Event
 from loopr.core.limits import judge_lane, own_budget_reached
-from loopr.core.model import Failure, Loop, Status, Terms
+from loopr.core.model import Failure, Loop, Status, Terms, Usage
 from loopr.core.scene import Scene
 from loopr.core.serving import SERVING
 
@@ -203,11 +203,26 @@ def _attempt_used(scene: Scene, seen: o.AttemptUsed, now: int) -> Iterator[Event
     owner = (loop.lease or loop.ending) if loop is not None else None
     if loop is None or owner is None or owner.attempt != seen.attempt or loop.status is Status.AWAITING:
         return
-    if loop.live != seen.usage:
-        yield e.UsageSeen(loop.id, seen.attempt, seen.usage)
+    usage = seen.usage if seen.usage.ms else _at_least(loop.live, seen.usage)
+    if loop.live != usage:
+        yield e.UsageSeen(loop.id, seen.attempt, usage)
     reached = own_budget_reached(scene, scene.loops[loop.id], now)
     if reached and loop.status in _LIVE:
         yield e.SetAside(loop.id, seen.attempt, Failure.BUDGET, reached, live=True)
+
+
+def _at_least(known: Usage, told: Usage) -> Usage:
+    """Return what is told of an attempt at work, but no less than is known: who begins to listen late hears less."""
+
+    def most(*amounts: int | None) -> int | None:
+        return max((each for each in amounts if each is not None), default=None)
+
+    return told._replace(
+        tokens=most(known.tokens, told.tokens),
+        micro_usd=most(known.micro_usd, told.micro_usd),
+        ms=known.ms,
+        estimated=told.estimated or known.estimated,
+    )
 
 
 def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Event]:

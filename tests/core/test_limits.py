@@ -654,6 +654,16 @@ def test_only_an_account_has_a_price() -> None:
     assert [each.micro_usd for each in story.charges] == [2_000_000, None]
 
 
+def test_what_is_known_of_work_never_grows_less() -> None:
+    """An engine that begins to listen in the middle takes nothing back; only what is told at the end may be less."""
+    story = tell("plan p: a\nchoose p/a\nbegan p/a\nused p/a 90 tokens 3 usd\nused p/a 20 tokens")
+    assert story["p/a"].live == Usage(90, 3_000_000)
+    go_on(story, "used p/a 95 tokens")
+    assert story["p/a"].live.tokens == 95
+    go_on(story, "used p/a 40 tokens 1s\nended p/a: refused no")
+    assert story["p/a"].spent.tokens == 40
+
+
 def test_money_that_is_being_spent_counts() -> None:
     """What a running attempt has cost so far is reserved, and parks a loop with a budget of its own."""
     lanes = {"default": LanePolicy(micro_usd_per_mtok=3_000_000)}
