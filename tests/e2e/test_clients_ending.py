@@ -13,13 +13,14 @@ from tests.e2e.nights import MARKS, Night, night
 from tests.standin import answers as a
 
 pytestmark = MARKS
-IDLE_SECS = {"claude": 4, "codex": 4, "opencode": 9, "gemini": 6, "aider": 9}  # some say nothing for seconds at first
+IDLE_SECS = {"claude": 4, "codex": 4, "opencode": 14, "gemini": 6, "aider": 9}  # some say nothing for seconds at first
 TOOL = a.Shell("tail -f /dev/null")  # runs in a session of its own, and would go on for ever
 
 
 def clocks(client: str) -> str:
-    """Return a short clock for silence, long enough for a client to start."""
-    return f", timeouts: {{idle_secs: {IDLE_SECS[client]}, grace_secs: 2}}"
+    """Return short clocks for silence, at first and later, long enough for a client to start."""
+    secs = IDLE_SECS[client]
+    return f", timeouts: {{first_byte_secs: {secs}, idle_secs: {secs}, grace_secs: 2}}"
 
 
 @pytest.mark.parametrize(
