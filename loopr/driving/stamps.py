@@ -1,6 +1,7 @@
 """Stamps: a loop's status in the front matter of its own artifact, where that is wanted.
 
-A stamp that cannot be set is left out: it is a remark, and never changes the tree.
+A stamp that cannot be set is left out: it is a remark, and never changes the tree. What was decided while no engine
+ran, or while stamps were not wanted, is stamped as soon as one runs that sets them.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ class Stamps:
     def __init__(self, kit: Kit, jobs: Jobs) -> None:
         self._kit, self._jobs = kit, jobs
         self._due: dict[str, Stamp] = {}
+        self._were_wanted = False
 
     def heed(self, forest: Forest, events: Iterable[Event], now: int) -> None:
         """Note which artifacts say something else by now, and begin to stamp them."""
-        if not self._kit.settings.artifacts.stamp:
+        were_wanted, self._were_wanted = self._were_wanted, self._kit.settings.artifacts.stamp
+        if not self._were_wanted:
             return
-        for event in events:
-            if isinstance(event, e.LoopEvent):
-                loop = forest.loops[event.loop]
-                if loop.on_disk:
-                    self._due[loop.id] = Stamp(str(loop.status), loop.attempt, loop.iteration, now, loop.reason)
+        told = [each.loop for each in events if isinstance(each, e.LoopEvent)] if were_wanted else list(forest.loops)
+        for loop in map(forest.loops.__getitem__, told):
+            if loop.on_disk:
+                self._due[loop.id] = Stamp(str(loop.status), loop.attempt, loop.iteration, now, loop.reason)
         if self._due and KEY not in self._jobs:
             due, self._due = self._due, {}
             stamps = [(forest.loops[each], stamp) for each, stamp in due.items()]
