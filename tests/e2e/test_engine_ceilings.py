@@ -44,9 +44,11 @@ def drive(repo: Repo, ceiling: int) -> None:
         ("concurrency: {per_type: {code: 2}}\n", 2),
         ("projects: {default: {max_concurrent: 2}}\n", 2),
         ("lanes: {slow: {max_concurrent: 2}}\n", 2),
+        ("concurrency: {max_api_calls: 2}\nlanes: {slow: {}}\n", 2),
+        ("concurrency: {max_api_calls: 2}\n", 6),
         ("concurrency: {max_loops: 0}\n", 6),
     ],
-    ids=["max_loops", "per_type", "project", "lane", "no ceiling"],
+    ids=["max_loops", "per_type", "project", "lane", "max_api_calls", "no API calls", "no ceiling"],
 )
 def test_a_ceiling_is_reached_and_holds(repo: Repo, text: str, ceiling: int) -> None:
     """As many commands as the ceiling allows are alive at once, and never one more."""
@@ -139,11 +141,18 @@ def test_projects_have_ceilings_of_their_own(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["concurrency.max_loops", "concurrency.per_type.code", "projects.default.max_concurrent"]
+    "key",
+    [
+        "concurrency.max_loops",
+        "concurrency.max_api_calls",
+        "concurrency.per_type.code",
+        "projects.default.max_concurrent",
+        "lanes.slow.max_concurrent",
+    ],
 )
 def test_a_ceiling_is_lowered_while_it_is_reached(repo: Repo, key: str) -> None:
     """Lowering stops nothing: it drains to the new ceiling, and from then on holds it."""
-    code(repo, "", "a b c d e f g")
+    code(repo, "lanes: {slow: {}}\n", "a b c d e f g", more=", lane: slow")
     repo.loopr("set", key, "4")
     gate = repo.gate("gate")
     process = repo.begin("start", "plan.md")
