@@ -21,10 +21,11 @@ from loopr.world.lock import EngineLock
 from loopr.world.repo import commits, landing, worktrees
 from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.ground import Ground
+from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.words import Candidate, Landed, Message, Worktree
 from loopr.world.runs import Runs
 from tests.ui.calls import git, loopr, program
-from tests.ui.scenes import NOON, Desk, flat
+from tests.ui.scenes import COMMANDS, NOON, Clock, Desk, flat
 
 DAY_SECS = 86_400
 
@@ -204,6 +205,27 @@ def test_without_a_repository(tmp_path: Path) -> None:
     answer = loopr("gc", "-C", tmp_path)
     assert (answer.code, answer.out.split()[:3]) == (0, ["removed", "run", "gone.g1/1"])
     assert loopr("gc", "-C", tmp_path).err == "there is nothing to clear away\n"
+
+
+def test_folders_without_a_repository(tmp_path: Path, clock: Clock) -> None:
+    """Where there is no git the folders of loops that are over go; those of others, and a person's, stay."""
+    desk = Desk(tmp_path, clock)
+    desk.write("loopr.yml", COMMANDS)
+    desk.start(flat(["a", "b"]))
+    desk.choose()
+    for each in ("a", "b"):
+        desk.run(f"p/{each}")
+        ensure_plain(tmp_path / "worktrees", f"p.{each}.g1")
+    desk.end("p/a")
+    desk.judge("p/a")
+    desk.see(o.LandingDone("p/a", 1, "", "d", None))
+    (tmp_path / "worktrees/mine").mkdir()
+    (tmp_path / "worktrees/mine/notes").write_text("x")
+    assert loopr("gc", "--dry-run", "-C", tmp_path).out.split()[:4] == ["would", "go", "folder", "p.a.g1"]
+    answer = loopr("gc", "-C", tmp_path)
+    assert (answer.out.split()[:3], answer.err) == (["removed", "folder", "p.a.g1"], "1 more in use\n")
+    left = {each.name for each in (tmp_path / "worktrees").iterdir() if not each.name.startswith(".")}
+    assert left == {"p.b.g1", "mine"}
 
 
 # --- forgetting -----------------------------------------------------------------------------------------------------

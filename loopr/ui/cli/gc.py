@@ -58,7 +58,10 @@ def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
     runs = [*_old_runs(Runs(workspace.place.state), names, workspace.settings.logs.keep_days)]
     found = _leftovers(_grounds(frame, scene), scene, names)
     items = [*(Item(*each, each_repo) for each_repo, (_, rows) in found.items() for each in rows), *runs]
-    gone = [each for each in items if each.may_go] if dry_run else [*_clear(workspace, found, names), *runs]
+    if not found:
+        items += _plain(workspace, names)
+    cleared = _clear if found else _clear_plain
+    gone = [each for each in items if each.may_go] if dry_run else [*cleared(workspace, found, names), *runs]
     if not dry_run:
         workspace.hands().rescue([Path(each.place) for each in runs], {each.artifact for each in scene.loops.values()})
         for each in runs:
@@ -188,6 +191,26 @@ def _clear(workspace: Workspace, found: Found, names: Set[str]) -> list[Item]:
             used = {*names, *_in_use(scene), *_homes(ground, scene)}
             gone += (Item(*each, repo) for each in clear_away(ground, rows, used, living()))
     return gone
+
+
+def _plain(workspace: Workspace, names: Set[str]) -> Iterator[Item]:
+    """List the folders of loops where there is no repository at all."""
+    from loopr.world.repo.plain import plain_folders
+
+    worktrees = workspace.place.root / workspace.settings.worktrees.dir
+    yield from (Item(*each) for each in plain_folders(worktrees, names, living()))
+
+
+def _clear_plain(workspace: Workspace, found: Found, names: Set[str]) -> list[Item]:
+    """Remove those of them that may still go."""
+    from loopr.world.repo.plain import remove_plain
+
+    with turn_or_beside(workspace):
+        used = {*names, *_in_use(workspace.look().scene)}
+        chosen = [each for each in _plain(workspace, used) if each.may_go]
+        worktrees = workspace.place.root / workspace.settings.worktrees.dir
+        gone = remove_plain(worktrees, [each.name for each in chosen]) if chosen else set()
+    return [each for each in chosen if each.name in gone]
 
 
 # --- run folders ----------------------------------------------------------------------------------------------------
