@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,20 @@ def test_the_journal_is_taken_away(repo: Repo, what: str) -> None:
     repo.loopr("start", "plan.md")
     assert set(repo.statuses().values()) == {"complete"}
     assert Counter(each[0] for each in repo.landed("demo")) == {"demo/a": 1, "demo/b": 1}
+
+
+def test_commands_that_nobody_remembers(repo: Repo) -> None:
+    """Where the whole state is gone with its engine, the next one ends what that had started before it starts anew."""
+    process = started(repo, 'echo $$ >> "$DESK/pids"; tell x; wait_at gate')
+    process.kill()
+    shutil.rmtree(repo.state)
+    process = repo.begin("start", "plan.md")
+    repo.heard()
+    before, now = repo.note("pids").split()
+    assert (Path("/proc", before).exists(), Path("/proc", now).exists()) == (False, True)
+    repo.gates["gate"].open()
+    process.ended()
+    assert set(repo.statuses().values()) == {"complete"}
 
 
 def test_an_engine_that_has_lost_its_name(repo: Repo) -> None:
