@@ -171,13 +171,18 @@ def test_a_ceiling_is_lowered_while_it_is_reached(repo: Repo, key: str) -> None:
         assert not (line.startswith("+") and live > 1), repo.diary()
 
 
-def test_a_ceiling_is_raised_while_it_is_reached(repo: Repo) -> None:
-    """A higher ceiling lets more begin at once, while all that runs still runs."""
+@pytest.mark.parametrize("way", ["set", "editor"])
+def test_a_ceiling_is_raised_while_it_is_reached(repo: Repo, way: str) -> None:
+    """A higher ceiling lets more begin at once, while all that runs still runs, whoever has written it down."""
     code(repo, "concurrency: {max_loops: 1}\n", "a b c d")
     gate = repo.gate("gate")
     process = repo.begin("start", "plan.md")
     repo.heard(1)
-    repo.loopr("set", "concurrency.max_loops", "3")
+    if way == "set":
+        repo.loopr("set", "concurrency.max_loops", "3")
+    else:
+        text = (repo.root / "loopr.yml").read_text()
+        repo.write({"loopr.yml": text.replace("max_loops: 1", "max_loops: 3")})
     repo.heard(2)
     gate.open()
     process.ended()
