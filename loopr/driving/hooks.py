@@ -19,6 +19,7 @@ from loopr.driving.attempting import tail_of
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.kit import Kit
 from loopr.driving.occasions import TOLD_HOOKS, Occasion, instant
+from loopr.driving.outcomes import signal_in
 from loopr.errors import LooprError
 from loopr.world import feedback
 from loopr.world.environment import GIT_LOCAL
@@ -28,7 +29,6 @@ HOOK = "hook "
 RUNS, EVENT_FILE = "hooks", "event.json"
 MOST_AT_ONCE = 4
 TRIES = 3  # of a run that does not come to its own end
-_SIGNALLED = 128
 _CUT_OFF = frozenset({"lost", "signalled", "killed"})  # with its machine, say, or by a person
 REST_MS = 5_000  # where a hook cannot even be begun
 Heard = Callable[[str, int], o.Observation | None]
@@ -182,14 +182,14 @@ def _document(occasion: Occasion) -> dict[str, Any]:
 
 def _was_cut_off(outcome: Outcome) -> bool:
     """Say whether a hook did not come to its own end; a shell tells of a signal by a number."""
-    return outcome.reason in _CUT_OFF or (outcome.reason == "exited" and (outcome.code or 0) > _SIGNALLED)
+    return outcome.reason in _CUT_OFF or (outcome.reason == "exited" and signal_in(outcome.code or 0) > 0)
 
 
 def _trouble(outcome: Outcome, folder: Path) -> str:
     """Say what went wrong with a hook, nothing if it ended well."""
     if outcome.reason == "exited" and outcome.code == 0:
         return ""
-    number = outcome.signal or (outcome.code or 0) - _SIGNALLED
+    number = outcome.signal or signal_in(outcome.code or 0)
     by_signal = f"it was ended by signal {number}"
     words = {
         "exited": by_signal if number > 0 else f"it failed with exit {outcome.code}",

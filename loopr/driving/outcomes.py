@@ -37,6 +37,7 @@ _HOST = {
 }
 _HOST_NAMES = {errno.errorcode[number]: words for number, words in _HOST.items()}
 MOST_SAID = 120
+_SIGNALLED, _LAST_SIGNAL = 128, 64
 
 
 class Said(NamedTuple):
@@ -124,9 +125,14 @@ def _exited(code: int, message: str) -> tuple[Failure | None, str]:
         return Failure.LIMITED, "it asked for a rest (exit 75)"
     if code in _CONFIG:
         return Failure.CONFIG, _added(f"{_CONFIG[code]} (exit {code})", message)
-    if code > 128:  # 128 itself is how git says "fatal"
-        return Failure.INFRA, f"it died by signal {code - 128} (exit {code})"
+    if number := signal_in(code):
+        return Failure.INFRA, f"it died by signal {number} (exit {code})"
     return Failure.REFUSED, f"exit {code}"
+
+
+def signal_in(code: int) -> int:
+    """Return the signal that a shell tells of by an exit code; 0 for others, as 128 of git and 255 of perl and ssh."""
+    return code - _SIGNALLED if 0 < code - _SIGNALLED <= _LAST_SIGNAL else 0
 
 
 def found_nothing_to_do(run: Path) -> bool:

@@ -56,10 +56,12 @@ def test_refused_by_format(repo: Repo) -> None:
     assert [f"- iteration {each}:" in said[5] for each in (1, 2, 3)] == [True] * 3
 
 
-def test_refused_by_the_check(repo: Repo) -> None:
-    """A check's exit 1 is the next iteration; its words are the feedback, and what was done stays in the worktree."""
+@pytest.mark.parametrize("exit_code", [1, 128, 255])
+def test_refused_by_the_check(repo: Repo, exit_code: int) -> None:
+    """A check's no is the next iteration; its words are the feedback, and what was done stays in the worktree."""
     code = 'echo "$LOOPR_ITERATION" >> tries'
-    one(repo, code, check='test "$(wc -l < tries)" -ge 3 || { echo "only $(wc -l < tries) lines"; exit 1; }')
+    no = f'{{ echo "only $(wc -l < tries) lines"; exit {exit_code}; }}'
+    one(repo, code, check=f'test "$(wc -l < tries)" -ge 3 || {no}')
     repo.loopr("start", "plan.md")
     assert repo.landed("demo") == [("demo/a", 3, 3)]
     assert repo.on_branch("demo", "tries").split() == ["1", "2", "3"]
@@ -70,9 +72,11 @@ def test_refused_by_the_check(repo: Repo) -> None:
     assert "- iteration 1: the check said no" in third
 
 
-def test_refused_by_its_own_exit_code(repo: Repo) -> None:
-    """A command's own exit 1 to 125 is a refusal with its last output as feedback, and no check is asked."""
-    code = 'test "$LOOPR_ITERATION" = 2 || { echo "a word"; echo "an error" >&2; exit 7; }; echo x > x'
+@pytest.mark.parametrize("exit_code", [7, 128, 255])
+def test_refused_by_its_own_exit_code(repo: Repo, exit_code: int) -> None:
+    """A command's own exit code is a refusal with its last output as feedback, and no check is asked."""
+    no = f'{{ echo "a word"; echo "an error" >&2; exit {exit_code}; }}'
+    code = f'test "$LOOPR_ITERATION" = 2 || {no}; echo x > x'
     one(repo, code, check='say "judged"')
     repo.loopr("start", "plan.md")
     assert repo.landed("demo") == [("demo/a", 2, 2)]
