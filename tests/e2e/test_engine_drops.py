@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,26 @@ def test_a_file_that_is_written_in_place(repo: Repo) -> None:
     process.ended()
     assert [each["loop"] for each in repo.events("artifact_accepted")] == ["demo", "demo/s"]
     assert repo.events("problem_seen") == []
+
+
+@pytest.mark.parametrize("way", ["moved in", "in place"])
+def test_another_file_of_the_same_size_and_time(repo: Repo, way: str) -> None:
+    """A file that is restored with its old time stamp is another one by what it says, however alike it looks."""
+    process = start(repo)
+    repo.drop("demo/s/spec.md", SPEC)
+    assert sorted(repo.heard(2)) == ["demo/s/o/code", "demo/s/p/code"]
+    assert repo.heard() == ["demo/u/v/code"]
+    path = repo.root / "specs/demo/s/spec.md"
+    as_it_was, other = path.stat(), SPEC.replace("id: o", "id: w")
+    fresh = path if way == "in place" else repo.desk / "spec.md"
+    fresh.write_text(other)
+    os.utime(fresh, ns=(as_it_was.st_atime_ns, as_it_was.st_mtime_ns))
+    fresh.replace(path)
+    assert repo.heard() == ["demo/s/w/code"]
+    repo.gates["busy"].open()
+    process.ended()
+    assert {"demo/s/o", "demo/s/w"} & repo.statuses().keys() == {"demo/s/w"}
+    assert (path.stat().st_mtime_ns, path.stat().st_size) == (as_it_was.st_mtime_ns, as_it_was.st_size)
 
 
 def test_without_a_drop_it_waits(repo: Repo) -> None:
