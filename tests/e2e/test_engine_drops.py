@@ -75,6 +75,23 @@ def test_a_file_that_is_written_in_place(repo: Repo) -> None:
     assert repo.events("problem_seen") == []
 
 
+def test_half_a_file_does_not_count(repo: Repo) -> None:
+    """What is still being written is not looked at, while others are; a file that arrives by rename counts at once."""
+    process = start(repo, "artifacts: {settle_ms: 60000}\n")
+    path = repo.root / "specs/demo/s/spec.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("---\nphases: [{id: p}")
+    repo.drop("demo/plan.md", f"{PLAN}A word more.\n")
+    repo.until("artifact_accepted", 2)
+    assert repo.statuses()["demo/s"] == "pending"
+    repo.drop("demo/s/spec.md", SPEC)
+    assert sorted(repo.heard(2)) == ["demo/s/o/code", "demo/s/p/code"]
+    assert repo.events("problem_seen") == []
+    repo.gates["busy"].open()
+    repo.loopr("stop")  # by itself it would wait until what it has published is quiet, too
+    process.ended(None)
+
+
 @pytest.mark.parametrize("way", ["moved in", "in place"])
 def test_another_file_of_the_same_size_and_time(repo: Repo, way: str) -> None:
     """A file that is restored with its old time stamp is another one by what it says, however alike it looks."""
