@@ -209,27 +209,30 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
 
     slow = kit.ground_of(task) is not None or task.preset is not None
     try:
-        used, trouble, heard, grown = (yield Do(work)) if slow else work()
+        used, trouble, heard, grown, ignored = (yield Do(work)) if slow else work()
     except StopAsked:
-        used, trouble, heard, grown = yield Do(work)
+        used, trouble, heard, grown, ignored = yield Do(work)
     except (LooprError, OSError) as error:
         return o.AttemptEnded(loop.id, task.attempt, replace(trouble_before(error), launch=False))
     if used is not None:
         yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
     if grown:
         yield Tell(o.GrowthSeen(loop.id, grown))
+    if ignored or task.attempt > 1:  # an earlier one may have been told of
+        yield Tell(o.Noticed(f"{loop.id} {RESULT}", ignored))
     if heard is not None and heard.report.share is not None and loop.lane is not None:
         yield Tell(level_of(loop.lane, heard.report.share))
     return o.AttemptEnded(loop.id, task.attempt, trouble)
 
 
 class _Taken(NamedTuple):
-    """What an attempt came to: what it used, what went wrong, what was heard of its agent, what came meanwhile."""
+    """What an attempt came to; `ignored` says why its result file counts for nothing."""
 
     used: Usage | None
     trouble: Trouble | None
     heard: Heard | None
     grown: tuple[str, ...]
+    ignored: str
 
 
 def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
@@ -238,7 +241,7 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     run = kit.runs.ensure(task.name, task.attempt)
     problems = _commit(kit, task, folder)
     _keep_output(folder / OWN_FOLDER / OUTPUT, run / OUTPUT)
-    advice, _ = read_advice(folder / OWN_FOLDER / RESULT)
+    advice, ignored = read_advice(folder / OWN_FOLDER / RESULT)
     heard = hear_out(kit, task, outcome) if task.preset is not None else None
     veil = veil_of(kit, task, task.preset)
     advice = advice._replace(message=veil.over(advice.message)) if advice is not None else None
@@ -252,11 +255,11 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     sentry = kit.sentry_of(task)
     changed = sentry.changed(task.loop.lease_id) if sentry is not None else NOTHING
     if changed.touched:
-        return _Taken(used, Trouble(Failure.BLOCKED, changed.words), None, changed.grown)
+        return _Taken(used, Trouble(Failure.BLOCKED, changed.words), None, changed.grown, ignored)
     if trouble is not None and trouble.failure is Failure.REFUSED:
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
-    return _Taken(used, trouble, heard, changed.grown)
+    return _Taken(used, trouble, heard, changed.grown, ignored)
 
 
 def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:

@@ -219,6 +219,16 @@ def test_blocked_says_the_result_file(repo: Repo) -> None:
     assert "ask Ada" in loops["demo/a"]["reason"]
 
 
+def test_a_result_file_that_counts_for_nothing(repo: Repo) -> None:
+    """One that is not as it should be is told, with the reason, until the loop's next try leaves none that is so."""
+    plan(repo, """echo x > x; if first; then echo '{"status": "blocked"}' > "$LOOPR_RESULT_FILE"; exit 1; fi""")
+    said = repo.loopr("start", "plan.md").err
+    assert "demo/a result.json  problem  the result file is ignored: schema must be 1" in said
+    assert "demo/a result.json  mended" in said
+    assert repo.landed("demo") == [("demo/a", 2, 2)]
+    assert repo.loopr("status", "--json").document["problems"] == []
+
+
 def test_nothing_to_do(repo: Repo) -> None:
     """Exit 77 with an unchanged worktree completes the loop; with a changed one it is as good as 0."""
     plan(repo, 'test "$LOOPR_LOOP" = demo/a || echo x > x; exit 77', names="a b")
