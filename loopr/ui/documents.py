@@ -66,8 +66,13 @@ def listed(workspace: Workspace, seen: Scenery, loops: Iterable[Loop]) -> Row:
 
 
 def status(workspace: Workspace, seen: Scenery) -> Row:
-    """Return what the workspace as a whole is doing."""
-    return views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
+    """Return what the workspace as a whole is doing; on a full disk nobody could have written down that it is."""
+    from loopr.world.host_facts import is_full
+
+    body = views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
+    if is_full(state := workspace.place.state):
+        body["warnings"].insert(0, f"no space is left on the disk of {state}: nothing goes on until there is some")
+    return body
 
 
 def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +65,8 @@ def _holds(point: str, path: str) -> bool:
 
 def free_bytes(folder: Path) -> int:
     """Return how much of the disk below a folder is free for this user."""
-    return shutil.disk_usage(folder).free
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
 
 
 def is_full(folder: Path) -> bool:

@@ -183,12 +183,14 @@ def test_no_space_for_the_journal_and_a_restart(repo: Repo, mount: Mount) -> Non
 
 
 def test_reading_on_a_full_disk(repo: Repo, mount: Mount) -> None:
-    """Every verb that only shows works while the journal's disk is full."""
+    """Every verb that only shows works while the journal's disk is full, and status says that it is."""
     process = on_small_state(repo, mount)
     ballast = fill(repo.root / ".git")
     for words in (["tree"], ["ls"], ["status"], ["why", "demo/b"], ["events"], ["logs", "demo/a"], ["doctor"]):
         repo.loopr(*words, code=None if words == ["doctor"] else 0)
+    assert "warning: no space is left on the disk of" in repo.loopr("status").out
     ballast.unlink()
+    assert repo.loopr("status", "--json").document["warnings"] == []
     repo.gates["gate"].open()
     process.ended()
     all_landed(repo)
