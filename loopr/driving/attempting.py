@@ -62,10 +62,10 @@ def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
                 yield Until(not_before)
             spec = yield from prepare(kit, task, write_materials)
     except StopAsked:
-        kit.free_ports(loop.lease_id)
+        kit.let_go(task)
         return o.StopSeen(loop.id, task.attempt)
     except (LooprError, OSError) as error:
-        kit.free_ports(loop.lease_id)
+        kit.let_go(task)
         return o.AttemptEnded(loop.id, task.attempt, trouble_before(error))
     base = kit.runs.circumstances(name, task.attempt).get("base_commit", "")
     if known:

@@ -153,6 +153,13 @@ class Kit:
         """Let others have a run's ports."""
         self._ports.pop(run, None)
 
+    def let_go(self, task: Task) -> None:
+        """Take back what was given to an attempt that does not start."""
+        self.free_ports(task.loop.lease_id)
+        sentry = self.sentry_of(task)
+        if sentry is not None:
+            sentry.forget(task.loop.lease_id)
+
     def named_files(self, ground: Ground, commit: str, words: tuple[str, ...]) -> tuple[str, ...]:
         """Return which words are files of a commit."""
         known = self._named.get((commit, words))

@@ -47,32 +47,48 @@ class Sentry:
         self._alone = Lock()
         self._marks: tuple[_Mark, ...] = ()
         self._sight: Sight | None = None
-        self._live: set[str] = set()
+        self._live: dict[str, list[str]] = {}  # who is at work, each with what was changed meanwhile
+        self._grown: list[str] = []  # what came and may stay; who ends next tells of it
 
     def begin(self, run: str) -> None:
-        """Look before an attempt; what changed while none was at work is no attempt's doing."""
+        """Look before an attempt: what was changed until now is not its doing, nor anybody's where none was at work."""
         with self._alone:
-            if not self._live:
+            if self._live:
+                self._notice()
+            else:
                 self._marks, self._sight = tuple(self._marked()), look(self._ground)
-            self._live.add(run)
+            self._live[run] = []
+
+    def forget(self, run: str) -> None:
+        """Take it that an attempt will not be asked about."""
+        with self._alone:
+            self._live.pop(run, None)
 
     def changed(self, run: str) -> Changed:
-        """Say at an attempt's end what is not as it was, but for what the user's own checkout explains."""
+        """Say at an attempt's end what was changed while it was at work, but for what the user's checkout explains."""
         with self._alone:
-            self._live.discard(run)
-            marks = tuple(self._marked())
-            if self._sight is None or marks == self._marks:
-                return NOTHING
-            before, self._marks, self._sight = self._sight, marks, look(self._ground)
-            found = changes(self._ground, before, self._sight)
+            self._live.setdefault(run, [])  # an earlier engine may have begun it
+            self._notice()
+            touched, grown = self._live.pop(run), self._grown
+            self._grown = []
+            return Changed(_few(touched), _few(grown))
+
+    def _notice(self) -> None:
+        """Put down whatever is not as it was to all that are at work: it may be the doing of each."""
+        marks = tuple(self._marked())
+        if self._sight is None or marks == self._marks:
+            return
+        before, self._marks, self._sight = self._sight, marks, look(self._ground)
+        found = changes(self._ground, before, self._sight)
+        touched = [each for each in found if not (each.by_person or each.harmless)]
+        back = put_back(self._ground, touched)
+        if back:  # somebody may have changed something else meanwhile
+            seen, self._marks, self._sight = self._sight, tuple(self._marked()), look(self._ground)
+            found += [each for each in changes(self._ground, seen, self._sight) if each.name not in back]
             touched = [each for each in found if not (each.by_person or each.harmless)]
-            back = put_back(self._ground, touched)
-            if back:  # somebody may have changed something else meanwhile
-                seen, self._marks, self._sight = self._sight, tuple(self._marked()), look(self._ground)
-                found += [each for each in changes(self._ground, seen, self._sight) if each.name not in back]
-                touched = [each for each in found if not (each.by_person or each.harmless)]
-            grown = [each.name for each in found if each.harmless and not each.by_person]
-            return Changed(_few([_named(each, back.get(each.name)) for each in touched]), _few(grown))
+        for known in self._live.values():
+            known += [_named(each, back.get(each.name)) for each in touched]
+        self._grown += [each.name for each in found if each.harmless and not each.by_person]
 
     def _marked(self) -> Iterator[_Mark]:
         """Give the time stamps of everything that is shared."""
@@ -96,8 +112,9 @@ def _named(change: Change, kept: str | None) -> str:
 
 
 def _few(names: list[str]) -> tuple[str, ...]:
-    """Return the first of some names, and that there are more."""
-    return (*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else []))
+    """Return the first of some names, each once, and that there are more."""
+    each = list(dict.fromkeys(names))
+    return (*each[:MOST_NAMED], *(["…"] if len(each) > MOST_NAMED else []))
 
 
 def _mark(path: Path) -> Iterator[_Mark]:

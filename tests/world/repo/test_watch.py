@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from loopr.driving import sentry
-from loopr.driving.sentry import Changed, Sentry
+from loopr.driving.sentry import NOTHING, Changed, Sentry
 from loopr.world.repo import watch
 from tests.world.repo.grounds import begin, git, ground_of, plant, take, work, write
 
@@ -221,6 +221,28 @@ def test_what_is_only_added_or_only_describes_may_stay(deed: str, model: Path, t
 def test_what_changes_somebody_elses_git_may_not_stay(deed: str, model: Path, tmp_path: Path) -> None:
     """What moves or hides what was there, stands in its way, or is obeyed by somebody's git is seen as a harm."""
     assert _seen(model, tmp_path, deed).touched
+
+
+def test_all_that_were_at_work_are_told_of_a_change(model: Path, tmp_path: Path) -> None:
+    """Whoever ends first is not the one to blame: a change counts for all that ran, and for nobody who began later."""
+    shutil.copytree(model, tmp_path, dirs_exist_ok=True)
+    sentry = Sentry(ground_of(tmp_path / "repo"))
+    for run in ("first", "second", "unborn"):
+        sentry.begin(run)
+    sentry.forget("unborn")
+    git(tmp_path / "repo", "config", "alias.st", "status")
+    git(tmp_path / "repo", "tag", "v9")
+    sentry.begin("late")
+    git(tmp_path / "repo", "config", "alias.lg", "log")
+    told = {run: sentry.changed(run) for run in ("first", "late", "second")}
+    assert [" ".join(each.touched) for each in told.values()] == [
+        "config alias.st config alias.lg",
+        "config alias.lg",
+        "config alias.st config alias.lg",
+    ]
+    assert [each.grown for each in told.values()] == [("refs/tags/v9",), (), ()], "what harms nobody is told once"
+    sentry.begin("next")
+    assert sentry.changed("next") == NOTHING
 
 
 def test_what_loopr_and_loops_do_all_day_is_no_change(tmp_path: Path) -> None:
