@@ -57,7 +57,7 @@ class Enqueued(NamedTuple):
     put_back: tuple[str, ...]
     problems: tuple[str, ...]
     base: str = ""
-    uncommitted: str = ""
+    uncommitted: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
 

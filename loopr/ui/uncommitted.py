@@ -6,7 +6,7 @@ Must never commit anything, nor know what a command is for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from loopr.core.entries import Command
@@ -18,25 +18,36 @@ MOST_NAMED, MOST_LOOPS = 5, 200
 _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
 
 
-def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> str:
-    """Say which files that commands of a plan name are not committed as they are, and what to do; nothing if none."""
+def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
+    """Say which files that commands of a plan name they would not find as they are here, and what to do."""
     from loopr.grounds import ground_of_plan
     from loopr.world.environment import paths_in
     from loopr.world.repo.branches import plan_tip
+    from loopr.world.repo.include import ignored_among, included
     from loopr.world.repo.named import only_here
 
     forest = engine.forest
     bound = forest.shared.plans.get(plan)
     ground = ground_of_plan(workspace, forest, plan) if bound is not None and bound.base_commit else None
     if bound is None or ground is None or forest.tree.done(plan):
-        return ""
+        return ()
     commands = [*_commands(workspace.settings.of_project(forest.loops[plan].project)), *_own_commands(engine, plan)]
     words = dict.fromkeys(path for command in commands for path in paths_in(_read_by(command)))
-    found = only_here(ground, plan_tip(ground, plan).tip or bound.base_commit, list(words))
-    if not found:
-        return ""
-    named = ", ".join(found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
-    return f"not committed as here: {named}; loops work on what is committed, so commit first"
+    absent = only_here(ground, plan_tip(ground, plan).tip or bound.base_commit, list(words))
+    copied = set(included(ground)) if absent else set()
+    ignored = ignored_among(ground.users_door, [each for each in absent if each not in copied])
+    rest = [each for each in absent if each not in copied and each not in ignored]
+    told = []
+    if rest:
+        told.append(f"not committed as here: {_few(rest)}; loops work on what is committed, so commit first")
+    if ignored:
+        told.append(f"ignored by git: {_few(ignored)}; loops get a copy if {ground.include} names it")
+    return tuple(told)
+
+
+def _few(names: Sequence[str]) -> str:
+    """Name the first of some files."""
+    return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
 def _read_by(command: Command | None) -> Command | None:

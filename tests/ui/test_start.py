@@ -689,3 +689,20 @@ def test_files_that_are_not_committed(shop: Desk) -> None:
     said = shop(*start).err
     assert "goes on from main as it is now" in said
     assert "not committed" not in said
+
+
+def test_files_that_git_ignores(shop: Desk) -> None:
+    """A secret is never to be committed: what git ignores is told so, and not at all where each loop gets a copy."""
+    shop.write("loopr.yml", "version: 1\ntypes: {spec: {run: [sh, -c, true, .env, secret.pem]}}\n")
+    shop.write(".gitignore", ".env\nsecret.pem\n")
+    shop.write(".env", "COLOUR=blue\n")
+    shop.write("secret.pem", "key\n")
+    shop.write("plan.md", flat(["a"]))
+    start = ("start", "--no-run", shop.folder / "plan.md")
+    said = shop(*start).err
+    assert "  ignored by git: .env, secret.pem; loops get a copy if .worktreeinclude names it\n" in said
+    assert "commit first" not in said
+    shop.write(".worktreeinclude", ".env\nsecret.pem\n")
+    said = shop(*start).err
+    assert "ignored by git" not in said
+    assert "commit first" not in said

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from loopr.world.repo.calls import Door
@@ -15,19 +16,24 @@ from loopr.world.repo.ground import Ground
 
 def copy_included(ground: Ground, place: Path) -> tuple[str, ...]:
     """Copy the ignored files that the include file names, and return their paths."""
-    if ground.top is None or not (ground.top / ground.include).is_file():
-        return ()
-    wanted = _wanted(ground.users_door, ground.include)
-    return tuple(path for path in wanted if not ground.is_left_out(path) and _copy(ground.top, place, path))
+    top = ground.top
+    return () if top is None else tuple(path for path in included(ground) if _copy(top, place, path))
 
 
-def _wanted(door: Door, include: str) -> list[str]:
+def included(ground: Ground) -> list[str]:
     """List the files that both the include file and git's own lists of ignored files name."""
-    named = door.run("ls-files", "-z", "--others", "--ignored", f"--exclude-from={include}").out
-    if not named:
+    if ground.top is None or not (ground.top / ground.include).is_file():
         return []
-    said = door.ask("check-ignore", "-z", "--stdin", stdin=named)
-    return said.parts
+    door = ground.users_door
+    named = door.run("ls-files", "-z", "--others", "--ignored", f"--exclude-from={ground.include}").parts
+    return [path for path in ignored_among(door, named) if not ground.is_left_out(path)]
+
+
+def ignored_among(door: Door, paths: Sequence[str]) -> list[str]:
+    """Return which of these paths git ignores."""
+    if not paths:
+        return []
+    return door.ask("check-ignore", "-z", "--stdin", stdin=b"".join(os.fsencode(each) + b"\0" for each in paths)).parts
 
 
 def _copy(top: Path, place: Path, path: str) -> bool:
