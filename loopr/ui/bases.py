@@ -44,3 +44,13 @@ def follow_base(engine: Engine, workspace: Workspace, plan: str) -> str:
 def _at_work(forest: Forest, plan: str) -> bool:
     """Say whether a loop of a plan is at work."""
     return any(forest.loops[each].plan == plan for each in forest.occupancy.loops)
+
+
+def is_home(workspace: Workspace, forest: Forest, plan: str) -> bool:
+    """Say whether the branch that a plan began at has all of it."""
+    from loopr.grounds import ground_of_plan
+    from loopr.world.repo import home
+
+    bound = forest.shared.plans.get(plan)
+    ground = ground_of_plan(workspace, forest, plan) if bound is not None else None
+    return bound is not None and ground is not None and home.is_home(ground, plan, bound.base_branch)

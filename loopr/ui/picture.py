@@ -17,6 +17,8 @@ from loopr.ui.folding import Line, fold
 from loopr.ui.telling import within
 
 Tail = Callable[[Loop], str]
+IsHome = Callable[[Forest, str], bool]
+"""Says of a plan that is done whether there is nothing of it left to bring home."""
 MOST_NAMED = 3  # of a kind, beside the picture
 MOST_LISTED = 10  # of a kind, at the end
 MOST_GROUPS = 200  # that are asked what they wait for, in one picture
@@ -126,7 +128,7 @@ def _groups(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
 # --- the last word ------------------------------------------------------------------------------------------------
 
 
-def last_word(forest: Forest, tops: Sequence[str], now: int, width: int) -> list[str]:
+def last_word(forest: Forest, tops: Sequence[str], now: int, width: int, is_home: IsHome) -> list[str]:
     """Sum up: the counts, what went wrong, what waits for whom, and what to type next."""
     forest.advance(now)
     lines = render.footer(counts(forest, tops), width)
@@ -140,7 +142,7 @@ def last_word(forest: Forest, tops: Sequence[str], now: int, width: int) -> list
     lines += _named("waiting", _waiting(forest, tops, now))
     lines += _named("missing", _missing(forest, tops))
     lines += _named("problem", [render.at_place(*each) for each in sorted(forest.shared.problems.items())])
-    return [*lines, f"next: {_next(forest, tops, now)}"]
+    return [*lines, f"next: {_next(forest, tops, now, is_home)}"]
 
 
 def _named(word: str, texts: Sequence[str]) -> list[str]:
@@ -176,7 +178,7 @@ def _missing(forest: Forest, tops: Sequence[str]) -> list[str]:
     return found
 
 
-def _next(forest: Forest, tops: Sequence[str], now: int) -> str:
+def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str:
     """Return the command that is of most use now."""
     if not tops:
         return "`loopr start PLAN`"
@@ -186,8 +188,9 @@ def _next(forest: Forest, tops: Sequence[str], now: int) -> str:
             return f"`loopr {verb} {first.id}`"
     unfinished = next((each for each in tops if not forest.tree.done(each)), None)
     if unfinished is None:
-        plans = [each for each in tops if each in forest.shared.plans and _has_something_to_land(forest, each)]
-        return f"`loopr land {plans[0]}`" if plans else "`loopr tree`"
+        plans = (each for each in tops if each in forest.shared.plans and _has_something_to_land(forest, each))
+        away = next((each for each in plans if not is_home(forest, each)), None)
+        return f"`loopr land {away}`" if away else "`loopr tree`"
     if forest.shared.engine.draining or _may_go_on(forest, tops, now):
         return "`loopr run` goes on"
     if forest.tree.below[unfinished].running or forest.loops[unfinished].status in OCCUPYING:

@@ -18,7 +18,7 @@ from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop
 from loopr.core.workspace_events import ProblemSeen
-from loopr.ui.picture import Tail, last_word, picture, tops_of
+from loopr.ui.picture import IsHome, Tail, last_word, picture, tops_of
 from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
 from loopr.ui.terminal import Terminal
@@ -48,12 +48,14 @@ class Progress:
         height: int,
         paint: Paint,
         plans: Sequence[str] = (),
+        is_home: IsHome = lambda forest, plan: False,
         size: Size | None = None,
         terminal: Terminal | None = None,
     ) -> None:
         """Show some subtrees, or everything; `size` says how large the screen is now, else stderr's terminal does."""
         self._screen = Screen(write, size or partial(_size_of_stderr, width, height), terminal)
         self._live, self._width, self._paint, self._plans = live, width, paint, tuple(plans)
+        self._is_home = is_home
         self._drawn_at: int | None = None
         self._tails: dict[str, tuple[int, str]] = {}
         self._begun = self._closed = False
@@ -109,7 +111,7 @@ class Progress:
             return
         self._closed = True
         self._screen.erase()
-        self._screen.print(last_word(forest, tops_of(forest, self._plans), now, self._width))
+        self._screen.print(last_word(forest, tops_of(forest, self._plans), now, self._width, self._is_home))
         self._screen.close()
 
     def _draw(self, forest: Forest, now: int, tail: Tail) -> None:
@@ -219,7 +221,7 @@ def clip(text: str, width: int) -> str:
     return "".join(kept) + ("\x1b[0m" if color else "")
 
 
-def on_stderr(color: bool, plans: Sequence[str] = ()) -> Progress:
+def on_stderr(color: bool, plans: Sequence[str], is_home: IsHome) -> Progress:
     """Make the progress of a verb: live where stderr is a terminal that can be drawn on, in lines elsewhere."""
     live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
     width, height = _size_of_stderr(*USUAL)
@@ -230,6 +232,7 @@ def on_stderr(color: bool, plans: Sequence[str] = ()) -> Progress:
         height=height,
         paint=Paint(color and live),
         plans=plans,
+        is_home=is_home,
         terminal=Terminal.behind_of(sys.stderr.fileno()) if live else None,
     )
 

@@ -155,3 +155,15 @@ def test_a_worktree_in_which_somebody_works(repo: Repo) -> None:
         repo.gates["gate"].open()
         process.ended()
     assert set(repo.statuses().values()) == {"complete"}
+
+
+# --- what to do next --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_home_is_not_to_be_landed_again(repo: Repo) -> None:
+    """Whoever has nothing left to do is told to bring a plan home, until it is."""
+    ready(repo, "echo x > x")
+    assert repo.loopr("start", "plan.md").err.splitlines()[-1] == "next: `loopr land demo`"
+    repo.loopr("land", "--yes", "demo")
+    assert repo.loopr("start", "plan.md").err.splitlines()[-1] == "next: `loopr tree`"
+    assert repo.loopr("run").err.splitlines()[-1] == "next: `loopr tree`"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from functools import partial
 
 import click
 
 from loopr.errors import WorldError
 from loopr.ui import views
-from loopr.ui.bases import follow_base
+from loopr.ui.bases import follow_base, is_home
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.driving import Limit, detach, drive, refuse_nested
 from loopr.ui.progress import on_stderr
@@ -41,7 +42,8 @@ def run_verb(frame: Frame, once: bool, span: str | None, background: bool, allow
             with suppress(WorldError):  # what is in the way is told by whoever needs the branch
                 if said := follow_base(driver.engine, frame.workspace, plan):
                     frame.note(said)
-        driven = drive(driver, (), on_stderr(frame.color), limit=limit)
+        progress = on_stderr(frame.color, (), partial(is_home, frame.workspace))
+        driven = drive(driver, (), progress, limit=limit)
         if frame.as_json:
             frame.document(views.tree(driver.forest, driven.now, str(frame.workspace.place.root)))
         return driven.code

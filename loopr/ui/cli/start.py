@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
+from functools import cache, partial
 
 import click
 
@@ -13,6 +13,7 @@ from loopr.core.model import Status
 from loopr.core.settled import is_settled, standing
 from loopr.errors import EngineHeld
 from loopr.ui import render
+from loopr.ui.bases import is_home
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.driving import detach as detach_engine
 from loopr.ui.driving import drive, refuse_nested
@@ -58,7 +59,7 @@ def start_verb(
 def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
     """Enqueue and drive; where an engine serves the workspace already, enqueue and follow it."""
     workspace, ids = frame.workspace, [plan.id for plan in found]
-    progress = on_stderr(frame.color, ids)
+    progress = on_stderr(frame.color, ids, partial(is_home, workspace))
     try:
         with workspace.serve() as driver:
             done = [bring_in(driver.engine, workspace, plan, ask, to_run=True) for plan in found]

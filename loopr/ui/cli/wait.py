@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
@@ -13,6 +14,7 @@ from loopr.core.scene import Scene
 from loopr.core.settled import Standing, is_settled, standing
 from loopr.errors import NotFound
 from loopr.ui import render, views
+from loopr.ui.bases import is_home
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.following import follow
 from loopr.ui.names import find_id
@@ -33,7 +35,7 @@ def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
     known = frame.workspace.look().scene
     wanted = [_meant(known, name) for name in names]
     loops = members(known, wanted)
-    show = on_stderr(frame.color, loops)
+    show = on_stderr(frame.color, loops, partial(is_home, frame.workspace))
 
     def over(forest: Forest, now: int) -> bool:
         return is_settled(forest, now, members(forest, wanted))
