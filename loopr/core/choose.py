@@ -39,9 +39,13 @@ def choose(forest: Forest, now: int) -> Iterator[Event]:
         if batch and granted >= batch:
             yield w.RoundCut()
             return
-        granted += 1
         yield grant(forest, loop, now)
-        yield from _nothing_left(forest, forest.loops[loop.id], now)
+        reached = _nothing_left(forest, forest.loops[loop.id], now)
+        if reached:
+            yield e.SetAside(loop.id, forest.loops[loop.id].attempt, Failure.BUDGET, reached)
+            shut.clear()  # its siblings may have waited for it
+        else:
+            granted += 1
 
 
 def _expired(forest: Forest, now: int) -> Iterator[Event]:
@@ -54,11 +58,14 @@ def _expired(forest: Forest, now: int) -> Iterator[Event]:
             yield e.AttemptGone(loop_id, loop.ending.attempt)
 
 
-def _nothing_left(forest: Forest, leased: Loop, now: int) -> Iterator[Event]:
-    """Set a loop aside before anything of it begins, if it has used up what it had of its own, or never had any."""
-    reached = own_budget_reached(forest, leased, now)
-    if reached:
-        yield e.SetAside(leased.id, leased.attempt, Failure.BUDGET, reached)
+def _nothing_left(forest: Forest, leased: Loop, now: int) -> str | None:
+    """Say that a loop has used up what it had of its own, or never had any: it is set aside before anything begins.
+
+    None if it may begin, or if its work is done and it is only to be judged.
+    """
+    if leased.lease is None or leased.lease.judge_only:
+        return None
+    return own_budget_reached(forest, leased, now)
 
 
 def _spent_up(forest: Forest, now: int) -> Iterator[Event]:
@@ -92,8 +99,8 @@ def pick(
 ) -> Loop | None:
     """Return the loop that is next, None if a gate is closed on everybody.
 
-    `shut` remembers groups that were found closed: within one round nothing opens. `wanted` narrows the groups down for
-    a pull worker, whom the gate `manual` does not bind.
+    `shut` remembers groups that were found closed: while leases are granted nothing opens. `wanted` narrows the groups
+    down for a pull worker, whom the gate `manual` does not bind.
     """
     forest.advance(now)
     shut = set() if shut is None else shut

@@ -687,6 +687,44 @@ def test_a_loop_with_nothing_of_its_own_never_begins(key: str) -> None:
     assert story["p/a"].status == "leased"
 
 
+def test_siblings_do_not_wait_for_one_that_does_not_begin() -> None:
+    """The next of those that run one after another starts in the round in which the one before is parked."""
+    story = tell(
+        """
+        plan p: serial: a; b
+        choose p/a
+        began p/a
+        used p/a 9 tokens 1s
+        ended p/a: limited slow down
+        """,
+        settings(types={"spec": {"budget": Budget(tokens=10)}}),
+    )
+    story.see(o.PolicySeen(settings(types={"spec": {"budget": Budget(tokens=9)}})))
+    go_on(story, "wait 1m")
+    story.choose()
+    assert [story[each].status for each in ("p/a", "p/b")] == ["parked", "leased"]
+    story.verify()
+
+
+def test_work_that_is_done_is_judged_whatever_it_has_used() -> None:
+    """A judge that a limit has kept from its verdict is asked again: what is judged was paid for."""
+    story = tell(
+        """
+        plan p: a
+        choose p/a
+        began p/a
+        used p/a 9 tokens 1s
+        ended p/a
+        judged p/a: limited slow down
+        """,
+        settings(types={"spec": {"budget": Budget(tokens=10)}}),
+    )
+    story.see(o.PolicySeen(settings(types={"spec": {"budget": Budget(tokens=9)}})))
+    go_on(story, "wait 1m")
+    story.choose()
+    assert (story["p/a"].status, story["p/a"].lease.judge_only) == ("leased", True)
+
+
 def test_a_loop_that_a_limit_sent_back_does_not_begin_beyond_its_budget() -> None:
     """What a loop used before a limit met it counts: if that is all it had, it is not begun again after the rest."""
     story = tell(
