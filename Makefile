@@ -55,7 +55,7 @@ bench: setup ## measure, and write what was measured to docs/benchmarks.md
 	$(PY) tests/bench/run.py $(ARGS)
 
 soak: setup ## run the simulation over SEEDS seeds, and the tests that take minutes
-	$(PY) -m pytest tests/sim tests/world tests/e2e -m 'soak or not soak' --seeds=$(SEEDS) --hypothesis-profile=soak --timeout=3600 $(ARGS)
+	$(PY) -m pytest tests/sim tests/world tests/agents tests/e2e -m 'soak or not soak' --seeds=$(SEEDS) --hypothesis-profile=soak --timeout=3600 $(ARGS)
 
 clients: setup ## install the real agents that tests drive, at pinned versions, and run those tests
 	-$(PY) -m tests.standin.clients # what cannot be had is named, and its tests are skipped

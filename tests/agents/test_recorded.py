@@ -182,7 +182,20 @@ def _recorded(client: str, name: str, key: str) -> int:
 def test_a_stream_that_was_cut_is_no_success(client: str, name: str, data: st.DataObject) -> None:
     """Cut at any byte, and with exit 0, what failed does not succeed, and what succeeded fails until its last event."""
     raw = s.recorded(client)[name]
-    at = data.draw(st.integers(0, len(raw)))
+    fails_if_cut(client, name, raw, data.draw(st.integers(0, len(raw))))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("client", "name"), s.cases(CLIENTS))
+def test_a_stream_that_was_cut_anywhere_is_no_success(client: str, name: str) -> None:
+    """The same for each byte of each stream."""
+    raw = s.recorded(client)[name]
+    for at in range(len(raw) + 1):
+        fails_if_cut(client, name, raw, at)
+
+
+def fails_if_cut(client: str, name: str, raw: bytes, at: int) -> None:
+    """See that the beginning of a stream is not taken for the whole of one that ended well."""
     found = s.report(client, raw[:at])
     if expected(client, name) != "done" or client != "aider" and raw[at:].strip():
         assert found.kind != "done", at
