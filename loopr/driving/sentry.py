@@ -87,7 +87,7 @@ class Sentry:
             found += [each for each in changes(self._ground, seen, self._sight) if each.name not in back]
             touched = [each for each in found if not (each.by_person or each.harmless)]
         for known in self._live.values():
-            known += [_named(each, back.get(each.name)) for each in touched]
+            known += [_named(each, back.get(each.name, "")) for each in touched]
         self._grown += [each.name for each in found if each.harmless and not each.by_person]
 
     def _marked(self) -> Iterator[_Mark]:
@@ -103,10 +103,9 @@ class Sentry:
                     yield from _mark(Path(folder, file))
 
 
-def _named(change: Change, kept: str | None) -> str:
-    """Name a change, with where a ref was, for what a setting was may be a secret; and whether it was put back."""
+def _named(change: Change, back: str) -> str:
+    """Name a change, with where a ref was, for what a setting was may be a secret; and what came of putting it back."""
     was = f"was {change.before[:12]}" if change.before and change.name.startswith("refs/") else ""
-    back = "" if kept is None else f"is put back; what it was moved to is kept as {kept}" if kept else "is put back"
     said = ", ".join(filter(None, [was, back]))
     return f"{change.name} ({said})" if said else change.name
 

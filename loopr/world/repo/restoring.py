@@ -12,30 +12,33 @@ from pathlib import Path
 from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import checkouts, read_lines
 from loopr.world.repo.ground import Ground, backup_ref
-from loopr.world.repo.refs import Move, commit_of, move_refs
+from loopr.world.repo.refs import Move, RefRaced, commit_of, move_refs
 from loopr.world.repo.words import Change
 
 _ASTRAY = frozenset({"core.worktree", "core.bare"})
+IS_BACK = "is put back"
 KEPT = "put-back"  # stands in backups where others have the name of a loop
 _HOOKS = "core.hookspath"  # one below each checkout runs nothing but its own files
 
 
 def put_back(ground: Ground, found: Iterable[Change]) -> dict[str, str]:
-    """Put back what can be; return its names, each with the ref that keeps what a branch was moved to, if any does."""
+    """Put back what can be; return what came of each that was tried by its name, in words."""
     tried = ((each.name, _back(ground, each)) for each in found)
-    return {name: kept for name, kept in tried if kept is not None}
+    return {name: words for name, words in tried if words}
 
 
-def _back(ground: Ground, change: Change) -> str | None:
-    """Put one change back, if it is one of those; return the ref that keeps what it was, None if nothing was done."""
+def _back(ground: Ground, change: Change) -> str:
+    """Put one change back, if it is one of those; return what came of it, nothing if nothing was done."""
     try:
         if change.what == "config":
-            return "" if _setting(ground, change) else None
+            return _setting(ground, change)
         if change.what == "ref" and change.before and _stands_at(ground, change.name) == change.before:
             return _branch(ground, change)
-    except (GitFailed, OSError):  # it stays as it is, and is told
-        return None
-    return None
+    except RefRaced:  # somebody is at it
+        return ""
+    except (GitFailed, OSError) as error:
+        return f"could not be put back: {error}"
+    return ""
 
 
 def _branch(ground: Ground, change: Change) -> str:
@@ -45,24 +48,25 @@ def _branch(ground: Ground, change: Change) -> str:
         kept = backup_ref(KEPT, lost) if lost else ""
         moves = [Move(change.name, change.before, change.after), *([Move(kept, lost)] if lost else [])]
         move_refs(door, moves, "loopr: put back")
-    return kept
+    return f"{IS_BACK}; what it was moved to is kept as {kept}" if kept else IS_BACK
 
 
-def _setting(ground: Ground, change: Change) -> bool:
+def _setting(ground: Ground, change: Change) -> str:
     """Put a setting back, if it is the one that was seen."""
     file, _, key = change.name.partition(" ")
     before, after = (_values(each) for each in (change.before, change.after))
     outside = key == _HOOKS and any(Path(each).expanduser().is_absolute() for each in after)
     if key not in _ASTRAY and not outside:
-        return False
+        return ""
     with ground.alone() as door:
         place = str(ground.common / file)
         if _now(door, place, key) != after:
-            return False
-        door.ask("config", "--file", place, "--unset-all", key)
+            return ""
+        if after:
+            door.run("config", "--file", place, "--unset-all", key)
         for each in before:
             door.run("config", "--file", place, "--add", key, each)
-        return _now(door, place, key) == before
+    return IS_BACK
 
 
 def _values(settings: str) -> list[str]:

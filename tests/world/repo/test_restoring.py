@@ -31,7 +31,9 @@ def test_what_a_branch_was_moved_to_is_kept(tmp_path: Path) -> None:
     first, moved = git(root, "rev-parse", "main"), other(tree)
     (root / ".git" / "refs" / "heads" / "main").write_text(f"{moved}\n")
     kept = f"refs/loopr/backup/put-back/{moved[:12]}"
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"refs/heads/main": kept}
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {
+        "refs/heads/main": f"is put back; what it was moved to is kept as {kept}"
+    }
     assert git(root, "rev-parse", "main", kept).split() == [first, moved]
 
 
@@ -40,7 +42,7 @@ def test_a_branch_that_leads_nowhere_is_put_back(tmp_path: Path) -> None:
     root, ground, tree, before = made(tmp_path)
     first = git(root, "rev-parse", "main")
     (root / ".git" / "refs" / "heads" / "main").write_text("12" * 20 + "\n")
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"refs/heads/main": ""}
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"refs/heads/main": "is put back"}
     assert git(root, "rev-parse", "main") == first
 
 
@@ -84,8 +86,22 @@ def test_a_setting_without_a_value_is_put_back(tmp_path: Path) -> None:
     root, ground, tree, before = made(tmp_path)
     with (root / ".git" / "config").open("a") as file:
         file.write("[core]\n\tbare\n")
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"config core.bare": ""}
+    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {"config core.bare": "is put back"}
     assert git(root, "config", "--get-all", "core.bare") == "false"
+
+
+def test_what_cannot_be_put_back_is_told(tmp_path: Path) -> None:
+    """A setting that somebody has locked stays as it is, and is told with what git says of it."""
+    root, ground, tree, before = made(tmp_path)
+    git(root, "config", "core.worktree", "/elsewhere")
+    (root / ".git" / "config.lock").touch()
+    found = watch.changes(ground, before, watch.look(ground))
+    (said,) = put_back(ground, found).values()
+    assert said.startswith("could not be put back: ")
+    assert "config" in said
+    assert "File exists" in said
+    (root / ".git" / "config.lock").unlink()
+    assert put_back(ground, found) == {"config core.worktree": "is put back"}
 
 
 def test_a_log_that_is_broken_says_nothing(tmp_path: Path) -> None:
