@@ -8,6 +8,7 @@ from __future__ import annotations
 from loopr.core import wishes
 from loopr.core.forest import Forest
 from loopr.engine import Engine
+from loopr.errors import SettingsError
 from loopr.wiring import Workspace
 
 
@@ -47,10 +48,13 @@ def _at_work(forest: Forest, plan: str) -> bool:
 
 
 def is_home(workspace: Workspace, forest: Forest, plan: str) -> bool:
-    """Say whether the branch that a plan began at has all of it."""
+    """Say whether the branch that a plan began at has all of it; no where the settings do not say where that is."""
     from loopr.grounds import ground_of_plan
     from loopr.world.repo import home
 
     bound = forest.shared.plans.get(plan)
-    ground = ground_of_plan(workspace, forest, plan) if bound is not None else None
+    try:
+        ground = ground_of_plan(workspace, forest, plan) if bound is not None else None
+    except SettingsError:  # what is wrong with them has been told by whoever works with them
+        return False
     return bound is not None and ground is not None and home.is_home(ground, plan, bound.base_branch)

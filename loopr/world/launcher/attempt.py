@@ -143,16 +143,17 @@ class Attempt:
         """End what outlived the command; what was asked already has the rest of its grace."""
         if not self._grown_up:
             self._grown_up = True
-            self._strays |= self.family.living().keys()
             if self._kill_at is None:
                 self._ask_to_end()
+            else:
+                self._living()
         elif self._kill_at is not None and self._kill_at <= now:
             self._make_end(now)
 
     def _ask_to_end(self) -> None:
         """Send TERM to the command's group and to all that left it; wake those that are stopped."""
         self._kill_at = time.monotonic() + self.run.grace_ms / 1000
-        living = self.family.living()
+        living = self._living()
         leader = living.get(self.run.pid)
         grouped = leader is not None and leader.group == self.run.pid
         if grouped:
@@ -165,11 +166,15 @@ class Attempt:
     def _make_end(self, now: float) -> None:
         """Send KILL to all that live, and look again soon: some were born meanwhile."""
         self._kill_at = now + KILL_AGAIN_SECS
+        for seen in self._living().values():
+            proc.send(seen.pid, seen.start, signal.SIGKILL)
+
+    def _living(self) -> dict[int, proc.Stat]:
+        """Look who lives; once the command has ended, each of them is a stray, also if nobody sees it again."""
         living = self.family.living()
         if self.family.command_ended:
             self._strays |= living.keys()
-        for seen in living.values():
-            proc.send(seen.pid, seen.start, signal.SIGKILL)
+        return living
 
 
 def _signal_group(group: int) -> None:
