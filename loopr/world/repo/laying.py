@@ -16,7 +16,7 @@ from loopr.world.repo.ground import WORK, backup_ref
 from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.refs import Move, is_ancestor, read_refs
 from loopr.world.repo.rules import note_rules, put_seal, rules_differ, sealed, some_rules
-from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, note_index, write_line
+from loopr.world.repo.slots import PRIVATE_INDEX, Opened, copy_over, index_at, note_index, write_line
 
 _MARK = "loopr-laying"
 
@@ -36,9 +36,8 @@ class Laying(NamedTuple):
 
 def lay(at: Opened, laying: Laying) -> None:
     """Move the branch and the files of a worktree, whose lock the caller holds, and where all is committed."""
-    refs = read_refs(at.door, at.branch, WORK + at.name)
     _mark(at.admin).write_text(json.dumps(laying._asdict()), encoding="utf-8")
-    if not laying.judged or set(refs.values()) != {laying.commit}:  # for a judge the files may be there already
+    if not laying.judged or not _is_laid(at, laying):  # for a judge the files may be there already
         _carry_out(at, laying)
     if not laying.judged:
         _mark(at.admin).unlink()
@@ -70,10 +69,15 @@ def finish(at: Opened) -> bool:
     return True
 
 
+def _is_laid(at: Opened, laying: Laying) -> bool:
+    """Say whether a commit was laid to the end: our own index is what is brought there last, after refs and files."""
+    refs = read_refs(at.door, at.branch, WORK + at.name)
+    return set(refs.values()) == {laying.commit} and index_at(at.admin) == laying.commit
+
+
 def _untouched(at: Opened, laying: Laying) -> bool:
     """Say whether a judge has left the worktree as it was: on its branch, with every file and no other."""
-    refs = read_refs(at.door, at.branch, WORK + at.name)
-    if set(refs.values()) != {laying.commit} or head_of(at.admin) != at.branch:
+    if not _is_laid(at, laying) or head_of(at.admin) != at.branch:
         return False
     own = at.door.with_index(at.admin / PRIVATE_INDEX)
     said = own.ask("ls-files", "-o", "-m", "-d", "--exclude-standard", "-z")

@@ -12,7 +12,7 @@ import pytest
 from loopr.driving.ending import known_names
 from loopr.world.repo import commits, conflicts, landing, returning, slots
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.words import Clash, Landed
+from loopr.world.repo.words import Candidate, Clash, Landed
 from tests.world.repo.grounds import (
     PLAN,
     Crash,
@@ -167,6 +167,32 @@ def test_landing_of_a_sibling_that_is_behind_survives_any_crash(tmp_path: Path) 
     landed = log(root, "loopr/oauth")
     assert len(landed) == len(set(landed)) == 1 + 2 * len(names)
     assert git(root, "for-each-ref", "refs/loopr/backup") == "", "nothing was ever in danger"
+
+
+def test_what_is_judged_after_a_crash_is_what_would_land(tmp_path: Path) -> None:
+    """A tree whose laying for a judge was cut short anywhere is there whole when the next engine asks the judge."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+
+    def ask(name: str) -> Candidate:
+        built = landing.build_candidate(ground, name, PLAN, 1)
+        assert isinstance(built, Candidate)
+        landing.lay_candidate(ground, built, 1)
+        return built
+
+    for point in range(POINTS):
+        name, sibling = f"oauth.n{point}.g1", f"oauth.o{point}.g1"
+        work(ground, name, {f"{name}.txt": "x\n"})
+        work(ground, sibling, {f"{sibling}.txt": "x\n"})
+        assert isinstance(try_to_land(ground, sibling), Landed)
+        built, over = repeated(partial(ask, name), point)
+        folder = root / "worktrees" / name
+        assert git(folder, "diff", "--name-status", built.tree) == ""
+        assert git(folder, "status", "--porcelain") == ""
+        if over:
+            break
+    assert point > 5
 
 
 def test_an_intent_that_was_written_down_is_carried_out_once(tmp_path: Path) -> None:
