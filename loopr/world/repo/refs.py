@@ -140,7 +140,11 @@ def contained_in(door: Door, commit: str, refs: Iterable[str]) -> str:
 
 
 def pack_refs(ground: Ground, limit: int = LOOSE_LIMIT) -> bool:
-    """Pack the refs once there are many files of them, and say whether that was done."""
+    """Pack the refs once there are many files of them, and say whether that was done; for whoever begins.
+
+    What somebody who was killed has left locked is freed in any case: nobody else's git could move it.
+    """
+    free_left_locks(ground.common)
     folders = [ground.common / "refs" / "loopr", ground.common / "refs" / "heads"]
     if sum(_files(folder) for folder in folders) <= limit:
         return False

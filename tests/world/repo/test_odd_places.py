@@ -10,6 +10,7 @@ import pytest
 from loopr.errors import SettingsError, WorldError
 from loopr.world.repo import branches, commits, landing, leftovers, locks, returning, slots, worktrees
 from loopr.world.repo.ground import Ground, open_ground
+from loopr.world.repo.ref_locks import lock_file, lock_ref
 from loopr.world.repo.refs import pack_refs, read_refs
 from loopr.world.repo.words import Landed, Message, Start
 from tests.world.repo.grounds import (
@@ -399,3 +400,15 @@ def test_an_old_plan_branch_prefix_can_be_another(tmp_path: Path) -> None:
     whole_life(ground, root)
     assert git(root, "branch", "--list", "agents/l-oauth")
     assert len(slots.load(ground)) == 1
+
+
+def test_what_was_left_locked_is_free_once_an_engine_begins(tmp_path: Path) -> None:
+    """Refs that a killed engine had locked do not stay so where the next one has none to move: a person may want to."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    for ref in ("packed-refs", "refs/heads/loopr/oauth"):
+        assert lock_ref(ground.common, ref, "")
+    assert not pack_refs(ground)
+    assert not any(lock_file(ground.common, ref).exists() for ref in ("packed-refs", "refs/heads/loopr/oauth"))
+    git(root, "pack-refs", "--all")
