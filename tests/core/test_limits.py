@@ -687,6 +687,13 @@ def test_a_loop_with_nothing_of_its_own_never_begins(key: str) -> None:
     assert story["p/a"].status == "leased"
 
 
+def choose_with_less(story: Story) -> None:
+    """Lower the budget of each loop to 9 tokens, and decide a round a minute later."""
+    story.see(o.PolicySeen(settings(types={"spec": {"budget": Budget(tokens=9)}})))
+    go_on(story, "wait 1m")
+    story.choose()
+
+
 def test_siblings_do_not_wait_for_one_that_does_not_begin() -> None:
     """The next of those that run one after another starts in the round in which the one before is parked."""
     story = tell(
@@ -699,9 +706,7 @@ def test_siblings_do_not_wait_for_one_that_does_not_begin() -> None:
         """,
         settings(types={"spec": {"budget": Budget(tokens=10)}}),
     )
-    story.see(o.PolicySeen(settings(types={"spec": {"budget": Budget(tokens=9)}})))
-    go_on(story, "wait 1m")
-    story.choose()
+    choose_with_less(story)
     assert [story[each].status for each in ("p/a", "p/b")] == ["parked", "leased"]
     story.verify()
 
@@ -719,9 +724,7 @@ def test_work_that_is_done_is_judged_whatever_it_has_used() -> None:
         """,
         settings(types={"spec": {"budget": Budget(tokens=10)}}),
     )
-    story.see(o.PolicySeen(settings(types={"spec": {"budget": Budget(tokens=9)}})))
-    go_on(story, "wait 1m")
-    story.choose()
+    choose_with_less(story)
     assert (story["p/a"].status, story["p/a"].lease.judge_only) == ("leased", True)
 
 
@@ -739,9 +742,7 @@ def test_a_loop_that_a_limit_sent_back_does_not_begin_beyond_its_budget() -> Non
     )
     go_on(story, "wait 2s\nchoose p/a\nbegan p/a\nused p/a 0 tokens 1s\nended p/a: limited slow down")
     assert story["p/a"].status == "pending"
-    story.see(o.PolicySeen(settings(types={"spec": {"budget": Budget(tokens=9)}})))
-    go_on(story, "wait 1m")
-    story.choose()
+    choose_with_less(story)
     assert (story["p/a"].status, story["p/a"].attempt) == ("parked", 3)
     assert "raise types.spec.budget" in story["p/a"].reason
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Thread
+from threading import Event, Thread
 
 from loopr.core.forest import Forest
 from loopr.core.model import Status
@@ -39,13 +39,15 @@ class Watcher:
     @contextmanager
     def beside(self, until: Until) -> Iterator[None]:
         """Follow in a thread while something else is done; in the end that must be over."""
-        looked, thread = (
-            [],
-            Thread(target=lambda: self(lambda forest, now: bool(looked.append(1)) or until(forest, now))),
-        )
+        looked = Event()
+
+        def over(forest: Forest, now: int) -> bool:
+            looked.set()
+            return until(forest, now)
+
+        thread = Thread(target=lambda: self(over))
         thread.start()
-        while not looked and thread.is_alive():
-            time.sleep(0)
+        assert looked.wait(LONG_MS / 1000)
         try:
             yield
         finally:
