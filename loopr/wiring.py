@@ -21,7 +21,8 @@ from loopr.core.scene import Scene
 from loopr.errors import NotFound, PlanError, SettingsError
 from loopr.recall import read_scene
 from loopr.world.journal import Journal
-from loopr.world.place import Head, Place, commit_of, find_place, head_of, remember_place
+from loopr.world.journal_copies import is_gone, lost
+from loopr.world.place import Head, Place, commit_of, find_place, head_of, remember_place, traces
 from loopr.world.settings.sources import seal
 
 if TYPE_CHECKING:
@@ -208,7 +209,18 @@ class Workspace:
 
     def journal(self) -> Journal:
         """Open the journal for reading; raise if there is none yet."""
+        self._ensure_not_lost()
         return Journal.open(self.place.journal, readonly=True)
+
+    def remembers(self) -> bool:
+        """Say whether there is a journal; refuse where it is gone."""
+        self._ensure_not_lost()
+        return self.place.journal.exists()
+
+    def _ensure_not_lost(self) -> None:
+        """Refuse where the journal is gone, and something tells that there was one: it is not begun anew in silence."""
+        if is_gone(self.place.journal) and (left := traces(self.place)):
+            raise lost(self.place.journal, left)
 
     def _folders(self) -> tuple[Path, Path, Path, Policy]:
         """Return what hands need to know."""
@@ -222,6 +234,7 @@ class Workspace:
 
         remember_place(self.place)
         with EngineLock.acquire(self.place.lock, "turn"):  # who is held up by an engine goes by what that decides by
+            self._ensure_not_lost()
             policy, hands = self.seen_policy(), self.hands()
             with Journal.open(self.place.journal, create=True) as journal:
                 yield Engine(Mind(Journalled(journal), wall_clock, self.actor, policy), hands)
@@ -232,6 +245,7 @@ class Workspace:
         from loopr.engine import Engine, Journalled, Mind
         from loopr.world.bell import ring
 
+        self._ensure_not_lost()
         with Journal.open(self.place.journal, create=True) as journal:  # that engine may have begun a moment ago
             mind = Mind(Journalled(journal), wall_clock, self.actor)  # by the policy that the engine decides by
             if mind.forest.shared.policy_known:
@@ -251,6 +265,7 @@ class Workspace:
         with ExitStack() as stack:
             remember_place(self.place)
             stack.enter_context(EngineLock.acquire(self.place.lock, "engine"))
+            self._ensure_not_lost()
             yield build(self, stack, ForwardClock(wall_clock), step)
 
     def kit(self) -> Kit:

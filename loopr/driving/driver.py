@@ -24,6 +24,7 @@ from loopr.driving.beside import KINDS, PLACES, Beside
 from loopr.driving.effects import Effects
 from loopr.driving.hearing import Hearing
 from loopr.driving.jobs import Jobs
+from loopr.driving.keeping import JOURNAL_PLACE
 from loopr.driving.looking import Looking
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine
@@ -142,7 +143,8 @@ class Driver:
     def _begin(self, show: Show) -> None:
         """Take over from whoever was here before."""
         self._step("begin")
-        theirs = (f"{self.forest.policy.artifacts_dir}/", *PLACES)  # what else was in the way before is asked anew
+        own = (JOURNAL_PLACE, *PLACES)  # what else was in the way before is asked anew
+        theirs = (f"{self.forest.policy.artifacts_dir}/", *own)
         self._told = {at: text for at, text in self.forest.shared.problems.items() if not at.startswith(theirs)}
         mind = self.engine.mind
         events = mind.heed_clock()

@@ -22,6 +22,7 @@ from loopr.driving.attempting import attempt
 from loopr.driving.ending import give_back, known_names, pack, stop
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.judging import Fits, judge
+from loopr.driving.keeping import copy_journal
 from loopr.driving.kit import Kit, Task
 from loopr.driving.landing import bring_home
 from loopr.driving.outcomes import trouble_before
@@ -237,6 +238,7 @@ class Effects:
                     self._give_back(name, self.kit.grounds.get(self.kit.repo_of(forest, loop)))
         for repo, ground in self.kit.grounds.items():
             self.jobs.begin(Key("pack", repo, 0), pack(ground), lambda error: None)
+        self.jobs.begin(Key("copy", "", 0), copy_journal(self.kit.place.journal), lambda error: None)
 
     def _give_back(self, name: str, ground: Ground | None) -> None:
         """Begin to give a folder back; plain ones together, since each is little work."""

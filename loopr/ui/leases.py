@@ -64,7 +64,7 @@ class Granted(NamedTuple):
 def grant(workspace: Workspace, wanted: Wanted) -> Granted:
     """Decide who gets which leases, or raise `Deferred` and say why there are none."""
     check(wanted)
-    if not workspace.place.journal.exists():
+    if not workspace.remembers():
         raise Deferred("nothing could be leased: nothing was ever started here", hint="`loopr start PLAN`")
 
     def course(forest: Forest, now: int) -> Iterator[Event]:

@@ -50,7 +50,7 @@ def happening(workspace: Workspace, wanted: Wanted, reader: int | None) -> Itera
 
     _check(wanted)
     gc.enable()
-    while not workspace.place.journal.exists():
+    while not workspace.remembers():
         if not _wait(None, reader, LOOK_SECS):
             return
     with workspace.journal() as journal, Growth(workspace.place.state) as growth:

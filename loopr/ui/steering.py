@@ -53,7 +53,7 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
     course = Course(wish, workspace.actor)
     if wish.asks("dry_run"):
         return _rehearse(workspace, course)
-    if not workspace.place.journal.exists():
+    if not workspace.remembers():
         _rehearse(workspace, course)  # so that a refusal leaves nothing behind
     if wish.asks("fresh"):
         _ask(workspace, course, confirm)

@@ -6,6 +6,7 @@ Knows SQLite. Must never know what an event or a row means, who holds the worksp
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -57,8 +58,10 @@ def sqlite_is_sound() -> bool:
 
 def open_writer(path: Path, *, create: bool, busy_ms: int, migrations: Sequence[Migration]) -> apsw.Connection:
     """Open the file for writing and bring it to the current version; with `create`, make it if it is missing."""
+    _ensure_files(path)
     if create:
         _make_folder(path)
+        _make_private(path)
     elif not path.exists():
         raise _missing(path)
     connection = apsw.Connection(_uri(path, "mode=rwc" if create else "mode=rw"), flags=_URI_READWRITE)
@@ -82,6 +85,7 @@ def open_reader(path: Path, *, busy_ms: int, migrations: Sequence[Migration]) ->
     Without one, an ordinary connection is the safe reader: it takes part in the locking, and its empty log goes when
     it closes. Only where nothing can be written, or the disk is full, is the file read as one that cannot change.
     """
+    _ensure_files(path)
     if not path.exists():
         raise _missing(path)
     tries = _LOGGED if _log_size(path) else _IDLE
@@ -141,6 +145,24 @@ def _make_folder(path: Path) -> None:
             where=str(path.parent),
             hint="check its owner, its permissions and whether the file system is mounted read-only",
         ) from error
+
+
+def _ensure_files(path: Path) -> None:
+    """Refuse what is no file in the place of one: a pipe or a device would never answer."""
+    for each in (path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm", "-journal"))):
+        with suppress(OSError):
+            if not stat.S_ISREG(each.stat().st_mode):
+                raise SettingsError(
+                    "is no file, and the journal belongs there",
+                    where=str(each),
+                    hint="move it away, and put the journal or a copy of it there",
+                )
+
+
+def _make_private(path: Path) -> None:
+    """Make the file if it is missing, such that only its owner reads it; its log and index get the same mode."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 @contextmanager

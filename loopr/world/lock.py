@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -94,9 +95,14 @@ def holder(path: Path) -> Holder | None:
 def _opened(path: Path, flags: int) -> int:
     """Open the file so that no command we start inherits it."""
     try:
-        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     except OSError as error:
         raise _refused(path, error) from error
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    hint = "move it away: a file of that name belongs there"
+    raise SettingsError("is no file, and the engine's lock belongs there", where=str(path), hint=hint)
 
 
 def _wait_for(descriptor: int, path: Path, wait_turn_secs: float) -> None:

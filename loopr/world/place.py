@@ -16,6 +16,7 @@ from typing import NamedTuple
 from loopr.errors import SettingsError
 
 SETTINGS_FILE = "loopr.yml"
+OLD_REFS = "old"  # below refs/loopr/: what was kept when a journal was begun anew
 _STATE_ROOT = "workspace"
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -128,8 +129,10 @@ def _remembered(state: Path) -> Path | None:
     """Return the workspace that a state folder belongs to, if it still exists."""
     file = state / _STATE_ROOT
     try:
-        text = file.read_bytes()
+        text = file.read_bytes() if file.is_file() else b""
     except OSError:
+        return None
+    if not text:
         return None
     root = (state / os.fsdecode(text)).resolve()
     return root if root.is_dir() else None
@@ -142,14 +145,51 @@ def is_remembered(place: Place) -> bool:
 
 def remember_place(place: Place) -> None:
     """Write down, relative to the state folder, which workspace it belongs to; a moved repository keeps its state."""
-    place.state.mkdir(parents=True, exist_ok=True)
+    place.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _keep_to_owner(place.state)
     file = place.state / _STATE_ROOT
     text = os.fsencode(os.path.relpath(place.root, place.state))
-    if file.exists() and file.read_bytes() == text:
+    if file.is_file() and file.read_bytes() == text:
         return
     fresh = file.with_name(f"{_STATE_ROOT}.{os.urandom(6).hex()}.new")  # other threads and processes may do the same
     fresh.write_bytes(text)
     fresh.replace(file)
+
+
+def _keep_to_owner(folder: Path) -> None:
+    """Keep others out of a folder: prompts, logs and costs are in it."""
+    mode = folder.stat()
+    if mode.st_mode & 0o077 and mode.st_uid == os.geteuid():
+        folder.chmod(0o700)
+
+
+def traces(place: Place) -> str:
+    """Name what an earlier journal has left of loops: their runs or their refs; nothing where there is neither."""
+    if _has_any(place.state / "runs"):
+        return f"there are runs of loops in {place.state / 'runs'}"
+    if place.repository is None:
+        return ""
+    common = common_git_dir(place.repository)
+    kinds = [each for each in _names(common / "refs" / "loopr") if each != OLD_REFS]
+    loose = any(_has_any(common / "refs" / "loopr" / each) for each in kinds)
+    packed = any(
+        " refs/loopr/" in line and f" refs/loopr/{OLD_REFS}/" not in line
+        for line in _read(common / "packed-refs").split("\n")
+    )
+    return "there are refs of loops under refs/loopr/" if loose or packed else ""
+
+
+def _has_any(folder: Path) -> bool:
+    """Say whether a file is anywhere below a folder."""
+    return any(files for _, _, files in os.walk(folder))
+
+
+def _names(folder: Path) -> list[str]:
+    """List a folder, nothing if there is none."""
+    try:
+        return [each.name for each in folder.iterdir()]
+    except OSError:
+        return []
 
 
 class Head(NamedTuple):
@@ -176,9 +216,9 @@ def commit_of(top: Path, ref: str) -> str:
 
 
 def _read(file: Path) -> str:
-    """Read a small file, nothing if it is not there."""
+    """Read a small file, nothing if it is not there, or is no file."""
     try:
-        return file.read_text(errors="surrogateescape").strip()
+        return file.read_text(errors="surrogateescape").strip() if file.is_file() else ""
     except OSError:
         return ""
 

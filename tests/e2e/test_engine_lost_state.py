@@ -32,7 +32,7 @@ def started(repo: Repo, run: str) -> Process:
 
 @pytest.mark.parametrize("what", ["deleted", "replaced"])
 def test_the_journal_is_taken_away(repo: Repo, what: str) -> None:
-    """An engine whose journal is taken away says so and ends; whatever had landed does not land again."""
+    """An engine whose journal is taken away says so and ends; what had landed is kept, and a person begins anew."""
     process = started(repo, 'echo "$LOOPR_LOOP" > "$(basename "$LOOPR_LOOP")"; test "$LOOPR_LOOP" = demo/a || '
                             '{ tell b; wait_at gate; }')  # fmt: skip
     repo.until("landed")
@@ -45,9 +45,14 @@ def test_the_journal_is_taken_away(repo: Repo, what: str) -> None:
         kept.replace(journal)
     assert "taken away or replaced" in process.ended(78).err
     repo.gates["gate"].open()
+    assert "is gone" in repo.loopr("start", "plan.md", code=78).err
+    tip = repo.git("rev-parse", "loopr/demo")
+    repo.loopr("init", "--anew")
     repo.loopr("start", "plan.md")
     assert set(repo.statuses().values()) == {"complete"}
-    assert Counter(each[0] for each in repo.landed("demo")) == {"demo/a": 1, "demo/b": 1}
+    old = repo.git("for-each-ref", "--format=%(objectname)", "refs/loopr/old").split()
+    assert tip in old
+    assert Counter(each[0] for each in repo.landed("demo")) == {"demo/b": 1}
 
 
 def test_commands_that_nobody_remembers(repo: Repo) -> None:
@@ -55,6 +60,8 @@ def test_commands_that_nobody_remembers(repo: Repo) -> None:
     process = started(repo, 'echo $$ >> "$DESK/pids"; tell x; wait_at gate')
     process.kill()
     shutil.rmtree(repo.state)
+    repo.loopr("start", "plan.md", code=78)
+    repo.loopr("init", "--anew")
     process = repo.begin("start", "plan.md")
     repo.heard()
     before, now = repo.note("pids").split()

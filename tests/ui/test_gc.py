@@ -201,6 +201,7 @@ def test_how_long_runs_are_kept(shop: Desk, ground: Ground) -> None:
 def test_without_a_repository(tmp_path: Path) -> None:
     """Where there is no git there are run folders all the same."""
     (tmp_path / "specs").mkdir()
+    assert loopr("pause", "--all", "-C", tmp_path).code == 0
     ran(Runs(tmp_path / ".loopr"), "gone.g1", 1, 10_000)
     answer = loopr("gc", "-C", tmp_path)
     assert (answer.code, answer.out.split()[:3]) == (0, ["removed", "run", "gone.g1/1"])

@@ -15,11 +15,13 @@ from loopr.core.model import Status
 from loopr.engine import ENTRIES, compare, recall
 from loopr.errors import LooprError, NotFound, SettingsError
 from loopr.ui.checkup.rows import Finding, stopped
+from loopr.ui.damage import first_damaged
 from loopr.ui.mending import gone
 from loopr.ui.views import instant
 from loopr.wiring import Workspace
 from loopr.world.artifacts import scan
 from loopr.world.journal import Journal
+from loopr.world.journal_copies import behind_its_copy, newest_copy, put_back_line
 from loopr.world.lock import holder
 from loopr.world.notify import INSTALL, lacks
 from loopr.world.settings import Settings
@@ -60,9 +62,14 @@ def _journal(workspace: Workspace, _: Settings) -> Iterator[Finding]:
     except NotFound:
         yield Finding("journal", None, "there is none yet: `loopr start PLAN` begins one")
     else:
-        hint = f"keep a copy of {workspace.place.journal}, and restore it from a backup or move it away"
+        place = workspace.place.journal
+        back = put_back_line(place, newest_copy(place))
+        hint = f"keep a copy of {place}, then {back}, or begin a new one: `loopr init --anew`"
         yield from (Finding("journal", False, line, hint) for line in problems)
-        if not problems:
+        behind = behind_its_copy(place)
+        if behind:
+            yield Finding("journal", False, behind)
+        elif not problems:
             yield Finding("journal", True, text)
     other = workspace.place.root / ".loopr" / workspace.place.journal.name
     if other.exists() and other != workspace.place.journal:
@@ -75,17 +82,25 @@ def _replay(workspace: Workspace, _: Settings) -> Iterator[Finding]:
     try:
         with workspace.journal() as journal:
             found = _compared(journal)
-    except NotFound:
+    except (NotFound, SettingsError):  # the check of the journal tells
         return
     except _BROKEN_ROW as error:
-        found = [f"a row of the journal cannot be read: {type(error).__name__}: {error}"]
+        with workspace.journal() as journal:
+            place = first_damaged(journal) or "a row"
+        found = [f"{place} cannot be read: {type(error).__name__}: {error}"]
     if found is None:
         yield Finding("replay", None, "the journal is being written too fast to compare", "try again in a moment")
     elif not found:
         yield Finding("replay", True, "the events lead to the rows as they are")
     else:
-        hint = "please report it, with a copy of the journal"
+        hint = "please report it, with a copy of the journal" + _copy_words(workspace)
         yield from (Finding("replay", False, line, hint) for line in found[:MOST_ODD])
+
+
+def _copy_words(workspace: Workspace) -> str:
+    """Name the newest copy of the journal, if there is one."""
+    copy = newest_copy(workspace.place.journal)
+    return f"; its newest copy is {copy.path}, up to event {copy.seq}" if copy is not None else ""
 
 
 def _compared(journal: Journal) -> list[str] | None:
@@ -184,7 +199,7 @@ def _told(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     try:
         with workspace.journal() as journal:
             rows = dict(journal.rows("records"))
-    except NotFound:
+    except (NotFound, SettingsError):  # the check of the journal tells
         rows = {}
     for key in sorted(each for each in rows if each.startswith("problem/")):
         place = key.removeprefix("problem/")

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import click
 
 from loopr.errors import UserError
+from loopr.ui.damage import naming_damage
 from loopr.ui.times import read_instant
 from loopr.wiring import Workspace, wall_clock
 
@@ -68,9 +69,14 @@ class Frame:
 
     def tell_doubt(self) -> None:
         """Tell a person that the settings are wrong, where a verb could do without them."""
-        opened: Workspace | None = self.__dict__.get("workspace")
-        if opened is not None and opened.doubt:
-            self.note(f"the settings are wrong, this goes by those from before:\n{opened.doubt}")
+        if self.opened is not None and self.opened.doubt:
+            self.note(f"the settings are wrong, this goes by those from before:\n{self.opened.doubt}")
+
+    @property
+    def opened(self) -> Workspace | None:
+        """The workspace, if the verb has come to open it."""
+        found: Workspace | None = self.__dict__.get("workspace")
+        return found
 
 
 def _print(text: str) -> None:
@@ -104,7 +110,8 @@ def _framed(function: Function, *, timed: bool) -> Function:
             at=given.pop("at", None),
             sets=given.pop("sets"),
         )
-        result = function(frame, **given)
+        with naming_damage(lambda: frame.opened):
+            result = function(frame, **given)
         frame.tell_doubt()
         return result
 

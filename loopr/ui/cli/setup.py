@@ -12,10 +12,12 @@ import click
 
 from loopr.errors import SettingsError
 from loopr.ui import render, views
+from loopr.ui.anew import begin_anew
 from loopr.ui.cli.frame import Frame, framed
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.founding import Step, check_room, file_step, folder_step, ignore_line, lines_step, starter
 from loopr.world.place import SETTINGS_FILE, Place, common_git_dir, is_remembered, own_git_dir, remember_place
+from loopr.world.repo.ground import HEADS
 
 SHELLS = ("bash", "zsh", "fish")
 PLAN = "plan.md"
@@ -24,10 +26,15 @@ PLAN = "plan.md"
 @click.command("init")
 @click.option("-n", "--dry-run", is_flag=True, help="show what would be made; write nothing")
 @click.option("--agent", metavar="NAME", help="let an agent preset work for every type; `agent list` names them")
+@click.option("--anew", is_flag=True, help="put a journal that is lost or damaged aside, and begin a new one")
+@click.option("-y", "--yes", is_flag=True, help="with --anew: also a journal that works")
 @framed
-def init_verb(frame: Frame, dry_run: bool, agent: str | None) -> None:
+def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes: bool) -> None:
     """Make loopr.yml, specs/ and worktrees/ where they are missing; overwrite nothing."""
     workspace = frame.workspace
+    if anew:
+        _begin_anew(frame, yes=yes)
+        return
     if agent is not None:
         workspace.settings.preset(agent)
     steps = _steps(workspace, agent or "")
@@ -49,6 +56,24 @@ def init_verb(frame: Frame, dry_run: bool, agent: str | None) -> None:
     if not dry_run:
         there = (workspace.place.root / PLAN).is_file()
         frame.note(f"next: {'' if there else f'write {PLAN}, then '}`{command}` shows what it comes to")
+
+
+def _begin_anew(frame: Frame, *, yes: bool) -> None:
+    """Begin a journal anew, and say where everything of the old one is kept."""
+    begun = begin_anew(frame.workspace, yes=yes)
+    if frame.as_json:
+        body = {"kept": str(begun.folder), "refs": begun.refs}
+        frame.document(views.document(wall_clock(), body))
+        return
+    place = frame.workspace.place
+    frame.lines([f"kept  {render.plain(_name(place, begun.folder))}/  the old journal and its runs"])
+    branches = sorted(each for each in begun.refs if each.startswith(HEADS))
+    frame.lines(f"kept  {render.plain(begun.refs[each])}  was {render.plain(each)}" for each in branches)
+    others = len(begun.refs) - len(branches)
+    if others:
+        frame.lines([f"kept  {others} more refs: `git for-each-ref refs/loopr/old` lists them"])
+    specs = frame.workspace.settings.artifacts.dir
+    frame.note(f"what lies in {specs}/ counts as done at the next start: move away what is to be done again")
 
 
 def _tell(frame: Frame, made: list[str], kept: list[str], word: str) -> None:

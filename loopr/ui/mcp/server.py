@@ -29,6 +29,7 @@ from mcp_types import (
 from mcp_types import Tool as Listed
 
 from loopr import __version__
+from loopr.ui.damage import naming_damage
 from loopr.ui.mcp.tools import Seat, Tool, offered
 from loopr.ui.questions import written
 from loopr.ui.refusals import BUG, refusal
@@ -80,7 +81,8 @@ def _client(context: ServerRequestContext[Any]) -> str:
 def answer(tool: Tool, seat: Seat, given: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the document of an answer, or of a refusal, and whether it is one."""
     try:
-        return tool(seat, given), False
+        with naming_damage(seat.workspace):
+            return tool(seat, given), False
     except Exception as error:
         found = refusal(error)
         if found.exit_code == BUG:

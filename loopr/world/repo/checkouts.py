@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,8 +102,11 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_line(path: Path) -> str:
-    """Read a small file of git's, nothing if it is not there or no text."""
+    """Read a small file of git's, nothing if it is not there or no file; a pipe is not waited for."""
     try:
-        return os.fsdecode(path.read_bytes()).strip()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
+    with suppress(OSError), open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
+        return os.fsdecode(file.readall()).strip()
+    return ""

@@ -21,6 +21,8 @@ WORK = "refs/loopr/work/"  # the engine's last commit of a loop
 CANDIDATE = "refs/loopr/candidate/"
 LANDED = "refs/loopr/landed/"  # the tip of a loop that has landed, so that its own commits stay
 BACKUP = "refs/loopr/backup/"
+OLD = "refs/loopr/old/"  # everything of a journal that was begun anew, below the instant at which it was
+OWN_REFS = "refs/loopr/"
 OWN_FOLDER = ".loopr"
 POOL_FOLDER = ".pool"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from loopr.errors import WorldError
 from loopr.world.repo.checkouts import checkouts, read_line
 from loopr.world.repo.commits import write_tree
-from loopr.world.repo.ground import BACKUP, CANDIDATE, HEADS, LANDED, PLANS, WORK, Ground
+from loopr.world.repo.ground import BACKUP, CANDIDATE, HEADS, LANDED, OLD, PLANS, WORK, Ground
 from loopr.world.repo.locks import remove_stale
 from loopr.world.repo.plain import plain_folders, remove_plain
 from loopr.world.repo.refs import Move, commit_of, contained_in, move_refs, read_refs
@@ -27,7 +27,7 @@ def leftovers(ground: Ground, in_use: Set[str], occupied: Occupied = nobody) -> 
     """List what is there; `in_use` are the names of loops that are not over and the ids of plans that are open."""
     trees = [*_worktrees(ground, in_use, occupied), *_folders(ground, in_use, occupied)]
     going = {each.name for each in trees if each.may_go}
-    found = [*trees, *_branches(ground, in_use, going), *_refs(ground, in_use)]
+    found = [*trees, *_branches(ground, in_use, going), *_refs(ground, in_use), *_old(ground)]
     return sorted(found, key=lambda each: (each.kind, each.name))
 
 
@@ -216,6 +216,14 @@ def _refs(ground: Ground, in_use: Set[str]) -> Iterator[Leftover]:
             name = ref.removeprefix(kind).partition("/")[0]
             may_go, why = (False, _IN_USE) if name in in_use else judge(ground, commit)
             yield Leftover("ref", ref.removeprefix("refs/loopr/"), ref, may_go, why)
+
+
+def _old(ground: Ground) -> Iterator[Leftover]:
+    """Name the journals from before of which refs are kept, each once."""
+    words = {ref.removeprefix(OLD).partition("/")[0] for ref in read_refs(ground.door, OLD)}
+    for word in sorted(words):
+        hint = "the refs of a journal from before; `git update-ref -d` lets one go"
+        yield Leftover("ref", f"old/{word}", OLD + word, False, hint)
 
 
 def _spare(ground: Ground, commit: str, kinds: list[str]) -> tuple[bool, str]:

@@ -98,7 +98,7 @@ def opened(ground: Ground, slot: Slot, *, mend: bool = True) -> Iterator[Opened]
 def load(ground: Ground) -> Slots:
     """Read all slots; a file that is lost or broken is told anew."""
     try:
-        rows: list[dict[str, Any]] = json.loads(_file(ground).read_bytes())
+        rows: list[dict[str, Any]] = json.loads(read_line(_file(ground)))
         return {row["id"]: Slot(**row) for row in rows}
     except (OSError, ValueError, TypeError, KeyError):
         return {slot.id: slot for slot in _told_anew(ground)}
