@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from loopr.hands import FileHands
     from loopr.world.lock import Holder
     from loopr.world.settings import Settings
+    from loopr.world.veil import Veil
 
 
 def wall_clock() -> int:
@@ -292,6 +293,24 @@ class Workspace:
 
         policy = mind.forest.policy
         return FileHands(self.place.root, self.place.root / policy.artifacts_dir, self.place.state, policy)
+
+    def hide(self, text: str) -> str:
+        """Hide keys in what a command has said."""
+        return self._shown_veil.over(text)
+
+    @cached_property
+    def _shown_veil(self) -> Veil:
+        """What hides keys, for whatever is shown again and again."""
+        return self.veil()
+
+    def veil(self, is_public: Callable[[str], bool] = lambda key: False) -> Veil:
+        """Return what hides keys: those of this process, and those that the settings give to commands."""
+        from loopr.world.veil import Veil
+
+        given: list[Mapping[str, str]] = []
+        with suppress(SettingsError):
+            given = self.settings.given_variables()
+        return Veil(self.environ, *given, is_public=is_public)
 
     def forget_settings(self) -> None:
         """Read the settings again when they are next asked for."""

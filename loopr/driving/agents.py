@@ -22,6 +22,7 @@ from loopr.world.agents.sessions import read_session
 from loopr.world.environment import Changes, changed
 from loopr.world.launcher.words import STREAMS
 from loopr.world.processes import Outcome
+from loopr.world.repo.contents import has_text
 from loopr.world.settings.presets import Preset
 from loopr.world.veil import Veil
 
@@ -126,7 +127,12 @@ def _hear_out(kit: Kit, task: Task, voice: _Voice, outcome: Outcome) -> Heard:
 
 def veil_of(kit: Kit, task: Task, preset: Preset | None) -> Veil:
     """Return what hides the keys that a command of a task was given, in what it has said."""
-    return Veil(_environ(kit, task, preset))
+    ground = kit.ground_of(task)
+
+    def is_public(key: str) -> bool:
+        return ground is not None and has_text(ground.door, task.base_commit, key)
+
+    return Veil(_environ(kit, task, preset), is_public=is_public)
 
 
 def level_of(lane: str, share: Share) -> LaneLevel:

@@ -98,6 +98,10 @@ class Driver:
             os.write(self._waker, b"!")
 
     def tail(self, loop: Loop) -> str:
+        """Return the last line that a loop's command has said, or what its agent said or did last, without keys."""
+        return self._effects.kit.hide(self._last_said(loop))
+
+    def _last_said(self, loop: Loop) -> str:
         """Return the last line that a loop's command has said, or what its agent said or did last."""
         if said := self._hearing.last(loop):
             return said

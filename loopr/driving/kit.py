@@ -30,6 +30,7 @@ from loopr.world.runs import Runs
 from loopr.world.settings import Settings
 from loopr.world.settings.parts import TypeSettings
 from loopr.world.settings.presets import Preset
+from loopr.world.veil import Veil
 
 OWN_FOLDER = ".loopr"
 MOST_SIBLINGS = 100
@@ -99,6 +100,7 @@ class Kit:
     outlines: dict[str, tuple[tuple[bytes, Policy], Artifact]] = field(default_factory=dict)  # judged, not yet landed
     _folders: dict[str, Path] = field(default_factory=dict)
     _ports: dict[str, int] = field(default_factory=dict)
+    _veil: tuple[Settings, Veil] | None = None
     _named: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -159,6 +161,12 @@ class Kit:
         sentry = self.sentry_of(task)
         if sentry is not None:
             sentry.forget(task.loop.lease_id)
+
+    def hide(self, text: str) -> str:
+        """Hide keys in what a command has said, whichever it was: those of the engine and of the settings."""
+        if self._veil is None or self._veil[0] is not self.settings:
+            self._veil = (self.settings, Veil(self.inherited, *self.settings.given_variables()))
+        return self._veil[1].over(text)
 
     def named_files(self, ground: Ground, commit: str, words: tuple[str, ...]) -> tuple[str, ...]:
         """Return which words are files of a commit."""

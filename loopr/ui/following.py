@@ -80,9 +80,10 @@ def tail_of(workspace: wiring.Workspace) -> Tail:
     from loopr.world.runs import Runs
 
     runs = Runs(workspace.place.state)
-    said = last_words(runs)
+    said = last_words(runs, workspace.hide)
 
     def tail(loop: Loop) -> str:
-        return said(loop) or "".join(last_lines(runs.folder(loop.name, loop.attempt), 1))
+        last = said(loop) or "".join(last_lines(runs.folder(loop.name, loop.attempt), 1))
+        return workspace.hide(last) if last else ""
 
     return tail

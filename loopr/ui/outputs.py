@@ -6,17 +6,19 @@ Knows the journal and the folders of runs, for reading. Must never know how outp
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from loopr import wiring
 from loopr.core.model import Loop, Status, decode_loop
-from loopr.errors import NotFound, UserError
+from loopr.errors import LooprError, NotFound, UserError
 from loopr.ui import logs, story, views
 from loopr.ui.names import find_id
 from loopr.wiring import Workspace
 from loopr.world.launcher.words import STREAMS
 from loopr.world.runs import Runs
+from loopr.world.veil import Veil
 
 RUNNING = frozenset({Status.LEASED, Status.RUNNING})
 
@@ -75,6 +77,22 @@ def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:
     return Chosen(loop, found.attempt, found.generation, folders, step)
 
 
+def veil_for(workspace: Workspace, loop: Loop) -> Veil:
+    """Return what hides keys in the output of a loop; what its base commit contains is no key."""
+
+    def is_public(key: str) -> bool:
+        from loopr.grounds import ground_of_plan  # slow to import, and few outputs have a key in them
+        from loopr.world.repo.contents import has_text
+
+        with suppress(LooprError):
+            scene = workspace.look().scene
+            ground, bound = ground_of_plan(workspace, scene, loop.plan), scene.shared.plans.get(loop.plan)
+            return ground is not None and bound is not None and has_text(ground.door, bound.base_commit, key)
+        return False
+
+    return workspace.veil(is_public)
+
+
 def _attempt_of(workspace: Workspace, loop: Loop, iteration: int) -> int:
     """Return the latest attempt of an iteration."""
     with workspace.journal() as journal:
@@ -102,14 +120,14 @@ def _none_yet(runs: Runs, loop: Loop, attempt: int | None) -> NotFound:
 def outputs_document(workspace: Workspace, text: str, wanted: Wanted) -> views.Row:
     """Return the output as a document; what is not UTF-8 in it is replaced."""
     found = choose_output(workspace, text, wanted)
-    rows = []
+    veil, rows = veil_for(workspace, found.loop), []
     for folder in found.folders:
         outcome = logs.outcome_of(folder)
         texts = {}
         for name in wanted.names:
             pieces = logs.Stream(folder, name).read()
             raw = b"".join(pieces) if wanted.tail is None else logs.last_lines(pieces, wanted.tail)
-            texts[Path(name).stem] = raw.decode("utf-8", "replace")
+            texts[Path(name).stem] = veil.over_bytes(raw).decode("utf-8", "replace")
         rows.append(
             {
                 "step": "run" if not found.step else folder.name,

@@ -21,8 +21,11 @@ PEEK_BYTES = 64 << 10  # an event may be long
 Said = Callable[[Loop], str]
 
 
-def last_words(runs: Runs) -> Said:
-    """Make what finds the last thing that the agent of a running loop said or did; nothing for a plain command."""
+def last_words(runs: Runs, hide: Callable[[str], str]) -> Said:
+    """Make what finds the last thing that the agent of a running loop said or did; nothing for a plain command.
+
+    `hide` takes keys out of it.
+    """
 
     def last(loop: Loop) -> str:
         reader = runs.reader(loop.name, loop.attempt)
@@ -33,7 +36,7 @@ def last_words(runs: Runs) -> Said:
         found = reader_for(reader)
         with suppress(OSError):
             found.feed(_end_of(_newest(runs.folder(loop.name, loop.attempt))))
-        return found.last
+        return hide(found.last) if found.last else ""
 
     return last
 

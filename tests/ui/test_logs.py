@@ -18,6 +18,7 @@ from loopr.world.launcher.log import Log
 from loopr.world.launcher.proc import boot_id, start_time
 from loopr.world.launcher.words import OUTCOME, RUN, Outcome, Run
 from loopr.world.runs import Runs
+from loopr.world.veil import Veil
 from tests.ui.calls import program
 from tests.ui.scenes import Desk, flat
 
@@ -294,7 +295,7 @@ class Frame:
 
 def test_a_terminal_gets_colours_only(capsys: pytest.CaptureFixture[str]) -> None:
     """Colours pass, also cut in two; what would move the cursor or set a title is made visible."""
-    sink = verb.Sink(Frame())  # type: ignore[arg-type]
+    sink = verb.Sink(Frame(), Veil())  # type: ignore[arg-type]
     for piece in (b"\x1b[3", b"1mred\x1b]0;title\x07\x1b[2J caf\xc3", b"\xa9\n"):
         sink.write(piece)
     sink.close()

@@ -17,10 +17,13 @@ from loopr.world.git_facts import git_version
 from loopr.world.host_facts import free_bytes, is_full, mount_of, watch_limit
 from loopr.world.journal import SQLITE_NEEDED, sqlite_is_sound, sqlite_version
 from loopr.world.settings import Settings
+from loopr.world.settings.parts import TypeSettings
+from loopr.world.veil import key_variables
 
 PYTHON_NEEDED = (3, 11)
 GIT_NEEDED = (2, 38)
 FEW_WATCHES = 8192
+MOST_KEYS = 5
 _GIB = 1024**3
 
 
@@ -107,4 +110,24 @@ def _named(workspace: Workspace, _: Settings) -> Iterator[Finding]:
         yield Finding("programs", True, "whatever a type names is there")
 
 
-CHECKS = (("programs", _named), ("disk", _disk), ("file system", _file_system), ("watches", _watches))
+def _lets_all_in(settings: Settings, kind: TypeSettings) -> bool:
+    """Say whether a type has a command that gets every variable."""
+    if kind.env.only is not None or not (kind.run or kind.agent):
+        return False
+    return kind.agent is None or settings.preset(kind.agent).only is None
+
+
+def _keys(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Remark on variables that look like keys and reach every command."""
+    found = key_variables(workspace.environ)
+    open_types = [each.name for each in settings.types.values() if _lets_all_in(settings, each)]
+    if not found or not open_types:
+        yield Finding("keys", True, "no variable that looks like a key reaches every command")
+        return
+    more = f" and {len(found) - MOST_KEYS} more" if len(found) > MOST_KEYS else ""
+    text = f"{', '.join(found[:MOST_KEYS])}{more} reach the commands of {', '.join(open_types)}"
+    hint = f"types.{open_types[0]}.env.only lets in no other variables than those it names"
+    yield Finding("keys", None, text, hint)
+
+
+CHECKS = (("programs", _named), ("keys", _keys), ("disk", _disk), ("file system", _file_system), ("watches", _watches))

@@ -18,6 +18,7 @@ from loopr.ui import views
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.logs import Sink
 from loopr.ui.names import find_id
+from loopr.world.veil import Veil
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
@@ -54,7 +55,7 @@ def diff_verb(frame: Frame, loop: str, stat: bool) -> None:
     text = _said(ground, change, *form, f"--color={'always' if frame.color else 'never'}")
     if not text and not change.remark:
         frame.note(_nothing(found))
-    sink = Sink(frame)
+    sink = Sink(frame, Veil())
     sink.write(text)
     sink.close()
 

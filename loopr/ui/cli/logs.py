@@ -19,9 +19,10 @@ from loopr.core.model import OCCUPYING, Loop, decode_loop
 from loopr.errors import UserError
 from loopr.ui import logs
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.outputs import RUNNING, Chosen, Wanted, choose_output, outputs_document
+from loopr.ui.outputs import RUNNING, Chosen, Wanted, choose_output, outputs_document, veil_for
 from loopr.ui.saying import stream_of
 from loopr.world.launcher.words import STREAMS
+from loopr.world.veil import Veil
 
 TICK_SECS = 0.2
 _HELD_BACK = re.compile(r"\x1b(\[[0-9;:]*)?\Z")
@@ -29,16 +30,32 @@ _UNSAFE = re.compile(r"(\x1b\[[0-9;:]*m)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2
 
 
 class Sink:
-    """Where bytes go: a pipe or a file gets them as they are, a terminal no control characters but colours."""
+    """Where bytes go: a pipe or a file gets them without keys, a terminal without control characters but colours too.
 
-    def __init__(self, frame: Frame) -> None:
+    What may be the beginning of a key waits for its other half.
+    """
+
+    def __init__(self, frame: Frame, veil: Veil) -> None:
         """Write to stdout."""
         self._terminal, self._color = frame.terminal, frame.color
+        self._veil, self._held = veil, b""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._kept = ""
         self.ends_line = True
 
     def write(self, piece: bytes) -> None:
+        """Write a piece, but for an end that may go on as a key."""
+        whole = self._veil.over_bytes(self._held + piece)
+        held = self._veil.held_back(whole)
+        self._held = whole[len(whole) - held :]
+        self._put(whole[: len(whole) - held])
+
+    def settle(self) -> None:
+        """Write what was held back: nothing of the same output follows."""
+        held, self._held = self._held, b""
+        self._put(held)
+
+    def _put(self, piece: bytes) -> None:
         """Write a piece now."""
         self.ends_line = piece.endswith(b"\n") if piece else self.ends_line
         if self._terminal:
@@ -51,7 +68,8 @@ class Sink:
         sys.stdout.flush()
 
     def close(self) -> None:
-        """End a colour that somebody has left on."""
+        """Write the rest, and end a colour that somebody has left on."""
+        self.settle()
         if self._color:
             sys.stdout.write("\x1b[0m")
 
@@ -78,6 +96,7 @@ class Sink:
 @click.option("--review", "step", flag_value="review", help="the output of its review")
 @click.option("--tail", type=click.IntRange(0), metavar="LINES", help="begin with the last so many lines")
 @click.option("--raw", is_flag=True, help="an agent's events as they are, not what they tell")
+@click.option("--unveiled", is_flag=True, help="with the keys that were printed; on a terminal only")
 @click.option("--stderr", "only_errors", is_flag=True, help="standard error alone")
 @framed
 def logs_verb(
@@ -90,17 +109,21 @@ def logs_verb(
     step: str | None,
     tail: int | None,
     raw: bool,
+    unveiled: bool,
     only_errors: bool,
 ) -> None:
     """Print the output of a loop's latest attempt: standard output, then standard error if there is any."""
     if following and frame.as_json:
         raise UserError("--json is one document, and -f never ends it", hint="leave one of the two out")
-    wanted = Wanted(attempt, iteration, step or "", STREAMS[1:] if only_errors else STREAMS, tail, following, raw)
+    if unveiled and (frame.as_json or not frame.terminal):
+        raise UserError("--unveiled shows keys, and writes to a terminal only", hint="leave it out")
+    names = STREAMS[1:] if only_errors else STREAMS
+    wanted = Wanted(attempt, iteration, step or "", names, tail, following, raw)
     if frame.as_json:
         frame.document(outputs_document(frame.workspace, loop, wanted))
         return
     found = choose_output(frame.workspace, loop, wanted)
-    sink = Sink(frame)
+    sink = Sink(frame, Veil() if unveiled else veil_for(frame.workspace, found.loop))
     wrote = _print(frame, sink, found, wanted)
     sink.close()
     _remark(frame, found, wrote, following)
@@ -137,6 +160,7 @@ def _headings(sink: Sink, plain: Path | None) -> Callable[[Path], None]:
     def heading(log: Path) -> None:
         nonlocal last
         if log != last:
+            sink.settle()
             beside = f"{log.parent.name} " if not log.parent.name.isdigit() else ""
             sink.write((b"" if sink.ends_line else b"\n") + f"==> {beside}{log.stem} <==\n".encode())
             last = log

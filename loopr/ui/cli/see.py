@@ -66,7 +66,7 @@ def _last_words(frame: Frame, scene: Scene) -> render.Said:
     from loopr.ui.saying import last_words, of_agents
     from loopr.world.runs import Runs
 
-    return of_agents(last_words(Runs(frame.workspace.place.state)))
+    return of_agents(last_words(Runs(frame.workspace.place.state), frame.workspace.hide))
 
 
 def _remarks(seen: Scenery) -> list[str]:

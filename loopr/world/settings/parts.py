@@ -171,6 +171,12 @@ class Settings:
             land=self.land._replace(check=own.check or self.land.check),
         )
 
+    def given_variables(self) -> list[Mapping[str, str]]:
+        """List what types, lanes and agent presets give to commands in their environments."""
+        places = [each.env for each in self.types.values()]
+        places += [each.env for each in self.lanes.values()]
+        return [*(each.set for each in places), *(each.set for each in self.agents.values())]
+
     def value(self, key: str) -> Any:
         """Return the merged value of a dotted key, or raise with the nearest known one."""
         return _at(self.values, key)
