@@ -1,0 +1,65 @@
+"""A workspace that an earlier loopr has left, in the middle of its work: it goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.repos import Repo, opened
+
+WORKSPACE = Path(__file__).with_name("from_before") / "workspace.tgz"
+WAITING = ("old/design/one", "old/design/two", "old/given/waits")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    """Unpack the workspace; its paths are others than they were."""
+    with tarfile.open(WORKSPACE) as packed:
+        packed.extractall(tmp_path, filter="tar")
+    with opened(tmp_path) as found:
+        yield found
+
+
+def test_its_state_is_read_as_it_was(repo: Repo) -> None:
+    """Every loop stands where it stood, and nothing in the journal is in doubt."""
+    states = repo.statuses()
+    assert {each for each, status in states.items() if status == "awaiting_approval"} == set(WAITING)
+    assert states["old/given/fails"] == "failed"
+    assert states["old/given/parks"] == "parked"
+    assert states["old/given/after"] == "pending"
+    assert sum(status == "complete" for status in states.values()) == 8
+    said = repo.loopr("doctor", code=None).out
+    assert "ok     replay" in said
+
+
+def test_its_work_goes_on(repo: Repo) -> None:
+    """What waited is approved and lands, what it set free runs, what had landed stays as it was, and comes home."""
+    done, before = repo.git("rev-parse", "loopr/done"), repo.granted()
+    repo.loopr("run", code=1)
+    repo.loopr("approve", *WAITING)
+    repo.loopr("run", code=1)
+    assert repo.statuses()["old/given/after"] == "awaiting_approval"
+    repo.loopr("approve", "old/given/after")
+    repo.loopr("resume", "old/given/fails")
+    repo.loopr("reset", "old/given/parks")
+    repo.loopr("run", code=1)
+    states = repo.statuses()
+    assert {each for each, status in states.items() if status != "complete"} == {"old/given/fails", "old/given/parks"}
+    assert repo.git("rev-parse", "loopr/done") == done
+    again = repo.granted() - before
+    assert set(again) <= {"old/given/after", "old/given/parks"}
+    landed = [each[0] for each in repo.landed("old")]
+    assert sorted(landed) == sorted(set(landed))
+    repo.loopr("land", "done", "--yes")
+    assert repo.git("ls-tree", "--name-only", "main", "a", "b") == "a\nb"
+    assert "ok     replay" in repo.loopr("doctor", code=None).out
+
+
+def test_it_is_kept_to_its_owner(repo: Repo) -> None:
+    """The first engine that comes keeps others out of the state folder, and begins to keep copies."""
+    repo.loopr("run", code=1)
+    assert repo.state.stat().st_mode & 0o077 == 0
+    assert (repo.state / "copies/1.db").is_file()
