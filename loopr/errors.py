@@ -2,6 +2,7 @@
 
     LooprError
     ├─ UserError        2   the request or a file is wrong; says what, where and what to do; no traceback
+    │  ├─ NotAllowed    2   a loop, a hook or a pull worker wished for what is for a person
     │  ├─ NotFound      3   no such id or file, or several that match
     │  ├─ StaleLease    3   the lease that was quoted is not the loop's lease any more
     │  ├─ SettingsError 78  settings or workspace are wrong
@@ -52,6 +53,12 @@ class UserError(LooprError):
         self.message = message
         self.hint = hint
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class NotAllowed(UserError):
+    """A loop, a hook or a pull worker wished for what is for a person."""
+
+    code = "not_allowed"
 
 
 class PlanError(UserError):

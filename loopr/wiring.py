@@ -90,8 +90,18 @@ class Workspace:
         """Find the workspace that a folder belongs to."""
         self.place: Place = find_place(start)
         self.environ, self._overrides = environ, overrides
-        self.actor = actor or environ.get("USER") or environ.get("LOGNAME") or "somebody"
+        self.user = actor or environ.get("USER") or environ.get("LOGNAME") or "somebody"
+        self.actor, self.client = self.user, ""  # `client`: the program through which they ask
         self.doubt = ""  # what is wrong with the settings, where what is shown goes by those from before
+
+    @property
+    def overrides(self) -> Sequence[str]:
+        """What is set on the command line, on top of all layers."""
+        return self._overrides
+
+    def act_for(self, name: str) -> None:
+        """Have the journal name whoever asks, with the program that passes it on."""
+        self.actor = f"{name} via {self.client}" if self.client else name
 
     @cached_property
     def settings(self) -> Settings:

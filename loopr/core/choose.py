@@ -20,6 +20,7 @@ from loopr.core.limits import budgets_of, crew_of, own_budget_ends, own_budget_r
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.ranking import Candidate, Group
+from loopr.core.scoring import score
 
 Open = list[tuple[GroupKey, Group]]
 ENGINE = "engine"
@@ -96,11 +97,12 @@ def pick(
     *,
     pull: bool = False,
     wanted: Callable[[GroupKey], bool] = lambda key: True,
+    below: tuple[str, ...] = (),
 ) -> Loop | None:
     """Return the loop that is next, None if a gate is closed on everybody.
 
     `shut` remembers groups that were found closed: while leases are granted nothing opens. `wanted` narrows the groups
-    down for a pull worker, whom the gate `manual` does not bind.
+    down for a pull worker, whom the gate `manual` does not bind; one that is a loop gets what is `below` it.
     """
     forest.advance(now)
     shut = set() if shut is None else shut
@@ -115,9 +117,18 @@ def pick(
             shut.add(key)
     if not open_groups:
         return None
+    if below:
+        return _first_below(forest, open_groups, below, now)
     if pull and any(not key.command for key, _ in open_groups):
         open_groups = [(key, group) for key, group in open_groups if not key.command]
     return _dispatched(forest, open_groups) or _first_of(forest, open_groups, now)
+
+
+def _first_below(forest: Forest, open_groups: Open, below: tuple[str, ...], now: int) -> Loop | None:
+    """Return the loop with the highest score among those whose ids begin so."""
+    names = [each for _, group in open_groups for each in group.members if each.startswith(below)]
+    loops = [forest.loops[each] for each in names]
+    return min(loops, key=lambda each: (-score(forest.policy, each, now).total, each.created, each.id), default=None)
 
 
 def _dispatched(forest: Forest, open_groups: Open) -> Loop | None:
@@ -173,7 +184,14 @@ def grant(forest: Forest, loop: Loop, now: int, *, holder: str = ENGINE, pull: b
 
 
 def take(
-    forest: Forest, now: int, *, holder: str, limit: int, types: Iterable[str] = (), projects: Iterable[str] = ()
+    forest: Forest,
+    now: int,
+    *,
+    holder: str,
+    limit: int,
+    types: Iterable[str] = (),
+    projects: Iterable[str] = (),
+    below: tuple[str, ...] = (),
 ) -> Iterator[Event]:
     """Lease loops to a pull worker: those without a command first, then in the usual order."""
     only_types, only_projects, shut = set(types), set(projects), set[GroupKey]()
@@ -184,7 +202,7 @@ def take(
 
     yield from _expired(forest, now)
     for _ in range(limit):
-        loop = pick(forest, now, shut, pull=True, wanted=wanted)
+        loop = pick(forest, now, shut, pull=True, wanted=wanted, below=below)
         if loop is None:
             return
         yield grant(forest, loop, now, holder=holder, pull=True)

@@ -22,6 +22,7 @@ from loopr.core.policy import Policy
 from loopr.core.ranking import Ready
 from loopr.core.scene import Scene
 from loopr.core.scoring import fixed_score
+from loopr.core.shared import Denied
 from loopr.core.shared_steps import apply_shared
 
 
@@ -128,6 +129,9 @@ class Forest(Scene):
             self._entries[new.id] = entry
         if isinstance(event, e.LeaseGranted):
             self.shared.granted(event.grant)
+        if isinstance(event, w.SteeringRefused):
+            denied = Denied(event.lease, event.about, event.tries, at)
+            self.shared.put("denied", f"{event.loop} {event.wish}", denied)
         if new.status is not Status.PENDING:
             self.shared.left_queue(new.id)
         if new.status is Status.COMPLETE and old is not None and old.status is Status.LANDING:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from loopr.core import events as e
+from loopr.core import workspace_events as w
 from loopr.core.codec import NAMES
 from loopr.core.model import Loop, Status
 from loopr.core.steps import STEPS, declared, stays_engaged
@@ -94,6 +95,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.ArtifactSeen: _row(_ALL, None, "the artifact is on disk"),
     e.ArtifactGone: _row(_ALL, None, "the artifact is missing: pending children wait"),
     e.Forgotten: _row(S.INVALIDATED, None, "gc --forget"),
+    w.SteeringRefused: _row(_ALL, None, "told, and nothing else: a loop wished for what is not for it"),
 }
 
 

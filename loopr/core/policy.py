@@ -16,6 +16,8 @@ DEFAULT_PROJECT = "default"
 OWN_REPO = "."
 """What the repository around the workspace is called; nothing is no repository at all."""
 DEFAULT_MAX_ITERATIONS = 100
+MAY = ("start", "dispatch", "pause", "cancel", "retry", "lease", "convoy")
+"""What `types.T.may` may let a loop do to what is below it, and to plans that it started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class TypePolicy:
     escalate: Mapping[str, Step] = field(default_factory=dict)
     judge_lanes: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ class Policy:
     artifacts_dir: str = "specs"
     worktrees_dir: str = "worktrees"
     branch_prefix: str = "loopr/"
+    hooks_may_decide: bool = False
 
     @property
     def root_type(self) -> str:
@@ -237,7 +241,7 @@ def _decode_type(data: Mapping[str, Any]) -> TypePolicy:
     known = _known(TypePolicy, data)
     steps = {name: Step(*each) for name, each in data.get("escalate", {}).items()}
     read = {"budget": Budget(**data["budget"]), "escalate": steps}
-    lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback")}
+    lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback", "may")}
     return TypePolicy(**known | read | lists)
 
 

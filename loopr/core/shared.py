@@ -7,7 +7,7 @@ applied by `shared_steps.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from loopr.core.model import Bound, Convoy, Engine, Hold, Host, Lane
 from loopr.core.policy import Policy, decode_policy, encode_policy
@@ -21,6 +21,15 @@ _FRESH_LANE = Lane()
 def project_scope(name: str) -> str:
     """Return the scope under which a project is held."""
     return f"project:{name}"
+
+
+class Denied(NamedTuple):
+    """The last that is told of a wish that a loop was refused: its lease, about what, how often."""
+
+    lease: str
+    about: str
+    tries: int
+    at: int
 
 
 class Shared:
@@ -39,6 +48,7 @@ class Shared:
         self.plans: dict[str, Bound] = {}
         self.problems: dict[str, str] = {}
         self.heard: dict[str, int] = {}
+        self.denied: dict[str, Denied] = {}
         self.engine = Engine()
         self.host = Host()
         self.dispatch: tuple[str, ...] = ()
@@ -72,6 +82,10 @@ class Shared:
         """Set who goes ahead of the queue, each once."""
         self.dispatch = tuple(dict.fromkeys(loops))
         self.dirty.add("dispatch")
+
+    def denied_to(self, loop_id: str, wish: str) -> Denied | None:
+        """Return the last that is told of a wish that a loop was refused."""
+        return self.denied.get(f"{loop_id} {wish}")
 
     def finished(self, project: str, at: int) -> None:
         """Note when a project last had a completion."""
@@ -135,6 +149,7 @@ class Shared:
             "plan": self.plans,
             "problem": self.problems,
             "heard": self.heard,
+            "denied": self.denied,
         }
 
 
@@ -147,4 +162,5 @@ _READ: Mapping[str, Any] = {
     "plan": lambda value: Bound(*value),
     "problem": str,
     "heard": int,
+    "denied": lambda value: Denied(*value),
 }

@@ -124,6 +124,8 @@ def _move_clock(shared: Shared, by_ms: int) -> None:
     for name, lane in list(shared.lanes.items()):
         instants = {key: getattr(lane, key) for key in ("rest_from", "rest_until", "level_until")}
         shared.put("lane", name, lane._replace(**{key: at + by_ms for key, at in instants.items()}))
+    for key, denied in list(shared.denied.items()):
+        shared.put("denied", key, denied._replace(at=denied.at + by_ms))
     for scope, hold in list(shared.holds.items()):
         shared.put("hold", scope, hold._replace(at=hold.at + by_ms))
     for name, convoy in list(shared.convoys.items()):

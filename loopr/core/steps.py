@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loopr.core import events as e
+from loopr.core import workspace_events as w
 from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
 from loopr.core.model import Failure, Hold, Loop, Status
 
@@ -198,4 +199,5 @@ STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.ArtifactSeen: _seen,
     e.ArtifactGone: _artifact_gone,
     e.Forgotten: _forgotten,
+    w.SteeringRefused: lambda loop, event, at: loop,
 }

@@ -217,6 +217,14 @@ def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
             yield e.Forgotten(each)
 
 
+def deny(scene: Scene, lease: str, wish: str, about: str, tries: int) -> Iterator[Event]:
+    """Tell what a loop was refused, if it is new, or twice as often as it was told."""
+    loop = _loop(scene, lease.rpartition("#")[0])
+    known = scene.shared.denied_to(loop.id, wish)
+    if known is None or known.lease != lease or tries >= 2 * known.tries:
+        yield w.SteeringRefused(loop.id, lease, wish, about, tries)
+
+
 def begin_at(scene: Scene, plan: str, commit: str) -> Iterator[Event]:
     """Let a plan whose branch was let go begin at another commit, should it ever begin again."""
     bound = scene.shared.plans.get(plan)

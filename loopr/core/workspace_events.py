@@ -1,6 +1,7 @@
 """Every event that is about more than one loop: plans, policy, engine, host, holds, lanes, convoys, problems.
 
-Past tense, like all events. Knows neither what they change (`forest.py`) nor how they are written down (`codec.py`).
+Beside them what a loop was refused, which changes nothing in it. Past tense, like all events. Knows neither what they
+change (`forest.py`) nor how they are written down (`codec.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loopr.core.events import Event
+from loopr.core.events import Event, LoopEvent
 from loopr.core.policy import OWN_REPO
 
 
@@ -211,3 +212,16 @@ class ProblemGone(Event):
     """What was wrong there is not any more."""
 
     place: str
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringRefused(LoopEvent):
+    """A loop wished for what is not for it: under which lease, for what, about whom, how often.
+
+    Of the tries of one wish under one lease the first is told, and each that doubles the last told.
+    """
+
+    lease: str
+    wish: str
+    about: str = ""
+    tries: int = 1

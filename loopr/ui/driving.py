@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.settled import is_settled, standing
-from loopr.errors import UserError, WorldError
+from loopr.errors import WorldError
 from loopr.ui.progress import Progress
 from loopr.wiring import Workspace
 
@@ -64,20 +64,6 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
     if limit is not None and not is_settled(forest, now):
         return Driven(NOT_YET, now)
     return Driven(int(standing(forest, names, now)), now)
-
-
-def surrounding_loop() -> str | None:
-    """Name the loop whose command this process belongs to, None if it belongs to none."""
-    if os.environ.get("LOOPR") != "1" and not os.environ.get("LOOPR_LOOP"):
-        return None
-    return os.environ.get("LOOPR_LOOP") or "a loop"
-
-
-def refuse_nested(allowed: bool) -> None:
-    """Refuse to drive from within a loop's command, unless that is wanted: it would wait for itself."""
-    loop = surrounding_loop()
-    if loop is not None and not allowed:
-        raise UserError(f"this is the command of {loop}: loopr inside loopr", hint="--allow-nested if that is meant")
 
 
 class Limit:

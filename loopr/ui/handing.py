@@ -17,6 +17,7 @@ from loopr.core.naming import generation_name
 from loopr.core.observations import Trouble
 from loopr.core.scene import Scene
 from loopr.errors import Problem, StaleLease, UserError
+from loopr.ui.gate import pass_gate
 from loopr.ui.names import find_id
 from loopr.ui.steering import deciding
 from loopr.ui.views import Row, document, loop_row
@@ -29,6 +30,7 @@ NOTHING: Mapping[str, Trouble] = {}
 
 def renew(workspace: Workspace, leases: Sequence[str]) -> Row:
     """Keep leases alive for their whole time again."""
+    _pass(workspace, "lease renew", leases)
     return _quoted(workspace, leases, "renewed", wishes.renew_lease)
 
 
@@ -36,6 +38,7 @@ def complete(workspace: Workspace, leases: Sequence[str]) -> Row:
     """Hand work over to the engine; what the worker's result file says can make that stricter, never milder."""
     from loopr.driving.pulling import read_word
 
+    _pass(workspace, "lease complete", leases)
     told: dict[str, Trouble] = {}
 
     def quote(forest: Forest, lease: str, now: int) -> Iterator[Event]:
@@ -56,6 +59,7 @@ def release(workspace: Workspace, leases: Sequence[str], reason: str, *, failed:
 
     if failed and not reason.strip():
         raise UserError("a lease that is given back as failed needs a reason", hint="--reason says what is wrong")
+    _pass(workspace, "lease release", leases)
     told: dict[str, Trouble] = {}
 
     def quote(forest: Forest, lease: str, now: int) -> Iterator[Event]:
@@ -71,11 +75,17 @@ def release(workspace: Workspace, leases: Sequence[str], reason: str, *, failed:
 
 def reclaim(workspace: Workspace, leases: Sequence[str]) -> Row:
     """Take leases back whose holders have been silent for too long; each counts as one failure."""
+    _pass(workspace, "lease reclaim", leases)
 
     def quote(forest: Forest, lease: str, now: int) -> Iterator[Event]:
         return wishes.reclaim_lease(forest, lease, now, workspace.actor)
 
     return _quoted(workspace, leases, "reclaimed", quote)
+
+
+def _pass(workspace: Workspace, wish: str, leases: Sequence[str]) -> None:
+    """Pass the gate with a word about leases."""
+    pass_gate(workspace, wish, leases, lambda scene: [_named(scene, each) for each in leases])
 
 
 def _quoted(

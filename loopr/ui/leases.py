@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from loopr.core import events as e
+from loopr.core.authority import reach
 from loopr.core.choose import ENGINE
 from loopr.core.choose import take as choose_for
 from loopr.core.entries import Entry
@@ -21,6 +22,7 @@ from loopr.core.gates import closed_gates
 from loopr.core.model import Ending, Lease, Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import Deferred, LooprError, NotFound, Problem, StaleLease, UserError, WorldError
+from loopr.ui.gate import pass_gate
 from loopr.ui.handing import Place, release, renew
 from loopr.ui.steering import deciding
 from loopr.ui.views import Row, document, instant
@@ -35,12 +37,16 @@ LONGEST_HOLDER = 100
 
 
 class Wanted(NamedTuple):
-    """What a pull worker asks for: how many leases, of which types and projects, and in whose name."""
+    """What a pull worker asks for: how many leases, of which types and projects, and in whose name.
+
+    `below` has the beginnings of the ids that a loop may have; whoever is none may have any.
+    """
 
     limit: int = 1
     types: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     holder: str = ""
+    below: tuple[str, ...] = ()
 
 
 def check(wanted: Wanted) -> None:
@@ -70,7 +76,13 @@ def grant(workspace: Workspace, wanted: Wanted) -> Granted:
     def course(forest: Forest, now: int) -> Iterator[Event]:
         _check_names(forest, wanted)
         yield from choose_for(
-            forest, now, holder=wanted.holder, limit=wanted.limit, types=wanted.types, projects=wanted.projects
+            forest,
+            now,
+            holder=wanted.holder,
+            limit=wanted.limit,
+            types=wanted.types,
+            projects=wanted.projects,
+            below=wanted.below,
         )
 
     with deciding(workspace) as engine:
@@ -94,8 +106,10 @@ def _nothing(scene: Scene, wanted: Wanted, now: int) -> Deferred:
     """Say what keeps every loop that was asked for from being leased; the gate `manual` does not bind a pull worker."""
     held: dict[str, list[str]] = {}
     for loop in scene.tree.walk():
-        asked = (not wanted.types or loop.type in wanted.types) and (
-            not wanted.projects or loop.project in wanted.projects
+        asked = (
+            (not wanted.types or loop.type in wanted.types)
+            and (not wanted.projects or loop.project in wanted.projects)
+            and (not wanted.below or loop.id.startswith(wanted.below))
         )
         if asked and loop.status is Status.PENDING:
             gate = next((each for each in closed_gates(scene, loop, now) if each.gate != "manual"), None)
@@ -122,7 +136,9 @@ def take(workspace: Workspace, wanted: Wanted) -> Taken:
     """Lease loops to a pull worker, and make each ready: all that its work begins with."""
     from loopr.driving.pulling import make_ready, task_of
 
-    wanted = wanted._replace(holder=wanted.holder or workspace.actor)
+    asked = pass_gate(workspace, "lease take")
+    below = reach(asked.asker, asked.rights)
+    wanted = wanted._replace(holder=wanted.holder or workspace.actor, below=below)
     check(wanted)
     kit = workspace.kit()
     granted = grant(workspace, wanted)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from loopr import wiring
 from loopr.errors import UserError
 from loopr.ui import views
+from loopr.ui.gate import pass_gate
 from loopr.world.place import SETTINGS_FILE
 from loopr.world.settings import set_key
 
@@ -34,6 +35,8 @@ class Changed(NamedTuple):
 
 def change(workspace: wiring.Workspace, key: str, value: str, *, dry_run: bool = False) -> Changed:
     """Change a setting in the file, keeping its comments; refuse what would be wrong."""
+    if not dry_run:
+        pass_gate(workspace, "set", [key, "VALUE"])
     path, home = workspace.place.root / SETTINGS_FILE, workspace.environ.get("HOME")
     known = Path(home) if home else None
     old, new = set_key(path, key, value, environ=workspace.environ, home=known, dry_run=dry_run)

@@ -22,6 +22,7 @@ from loopr.engine import Engine
 from loopr.errors import EngineHeld, NotFound, Problem, UserError, WorldError
 from loopr.ui.bases import follow_base
 from loopr.ui.convoys import convoy_name
+from loopr.ui.gate import pass_gate
 from loopr.ui.names import find_id
 from loopr.ui.requests import Confirm
 from loopr.ui.views import Row, document, loop_row
@@ -50,6 +51,8 @@ class Answer(NamedTuple):
 def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: False) -> Answer:
     """Do what is wished, all of it or nothing, and say what came of it; whoever would lose work is asked before."""
     check(wish)
+    if not wish.asks("dry_run"):
+        pass_gate(workspace, wish.name, _said(wish), lambda scene: _touched(scene, wish))
     course = Course(wish, workspace.actor)
     if wish.asks("dry_run"):
         return _rehearse(workspace, course)
@@ -195,6 +198,21 @@ def _decided(scene: Scene, names: tuple[str, ...], asker: Asker) -> Iterator[Eve
             problems += error.problems
     if problems:
         raise UserError("", problems=problems)
+
+
+# --- for the gate ---------------------------------------------------------------------------------------------------
+
+
+def _said(wish: Wish) -> list[str]:
+    """Say what a wish is about, as it was typed."""
+    named = [f"@{convoy_name(wish.says('name'))}"] if wish.name == "convoy" else []
+    return [*named, *wish.ids, *(["--all"] if wish.asks("all") else [])]
+
+
+def _touched(scene: Scene, wish: Wish) -> list[str]:
+    """Name all that a wish touches: of a convoy whoever is in it already, too."""
+    known = scene.shared.convoys.get(convoy_name(wish.says("name"))) if wish.name == "convoy" else None
+    return [*_meant(scene, wish), *(known.members if known is not None else ())]
 
 
 # --- names ----------------------------------------------------------------------------------------------------------

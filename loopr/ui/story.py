@@ -83,6 +83,14 @@ def _grown(data: Mapping[str, Any]) -> str:
     return f"while {data.get('during', '')} ran: {told} came or changed, which harms nobody"
 
 
+def _denied(data: Mapping[str, Any]) -> str:
+    """Tell what a loop was refused, and how often."""
+    wish = f"{data.get('wish', '')} {data.get('about', '')}".strip()
+    tries = data.get("tries", 1)
+    often = f", {tries} times by now" if tries != 1 else ""
+    return f"{data.get('lease', '')} was refused `{wish}`{often}: it is not for a loop"
+
+
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
@@ -148,6 +156,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "listener_heard": "{listener} has heard of all that concerns it up to event {upto}",
     "listener_left": "{listener} is set no more",
     "forgotten": "forgotten",
+    "steering_refused": _denied,
 }
 
 

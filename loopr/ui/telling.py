@@ -164,6 +164,13 @@ def _limited(loop: Loop, event: e.Limited, now: int) -> Words:
     return ("waits", "for its lane") if event.failure is Failure.LANE else (event.failure.value, event.reason)
 
 
+def _denied(loop: Loop, event: w.SteeringRefused, now: int) -> Words:
+    """A loop wished for what is not for it."""
+    often = f"{event.tries} times" if event.tries > 1 else ""
+    wish = f"{event.wish} {event.about}".strip()
+    return f"refused `{wish}`", "it is not for a loop", often
+
+
 _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.LeaseGranted: _granted,
     e.AttemptStarted: _started,
@@ -188,6 +195,7 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.Cancelled: _by("cancelled"),
     e.Held: _by("paused"),
     e.Lifted: _by("resumed"),
+    w.SteeringRefused: _denied,
 }
 
 

@@ -26,6 +26,7 @@ from loopr.core.releasing import releases
 from loopr.core.scene import Scene
 from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE
+from loopr.ui.denials import denied, denied_to
 
 Row = dict[str, Any]
 SCHEMA = 1
@@ -215,6 +216,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "warnings": [
                 *warnings(scene, depth),
                 *budget_warnings(scene, now, instant),
+                *denied(scene, now),
                 *(f"{each} has changed: start it again" for each in changed),
             ],
         },
@@ -329,4 +331,5 @@ def show(scene: Scene, loop: Loop, now: int, attempts: list[Row]) -> Row:
     children = [loop_row(scene, scene.loops[each], now) for each in scene.tree.children(loop.id)]
     frees = releases(scene.tree, loop.id)
     body = {"loop": loop_row(scene, loop, now), "attempts": attempts, "children": children, "frees": frees}
+    body |= {"denied": denied_to(scene, loop)}
     return document(now, body)

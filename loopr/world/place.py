@@ -93,6 +93,19 @@ def _foreign_checkout(known: Path, top: Path | None) -> bool:
     return top is not None and top != known and top not in known.parents
 
 
+def is_workspace(place: Place, folder: Path) -> bool:
+    """Say whether a folder is a workspace's own, or a checkout of its repository."""
+    folder = Path(os.path.realpath(folder))
+    if folder == place.root:
+        return True
+    try:
+        top = repository_around(folder)
+        state = common_git_dir(top) / "loopr" if top is not None else folder / ".loopr"
+        return state == place.state
+    except (SettingsError, OSError):
+        return False
+
+
 def own_git_dir(top: Path) -> Path:
     """Return the git directory of one checkout, or the bare repository itself."""
     dot_git = top / ".git"

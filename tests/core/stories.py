@@ -17,7 +17,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     wait 5m                                 time passes
     why ID: gate some words                 this gate is closed and says so (`why ID: nothing` if none is)
     ID is running | ID has iteration 2      what must hold of a loop
-    pause|resume|cancel|retry|renew|reset|approve|reject|iterate|dispatch|clear|forget|renew-lease ... ID
+    pause|resume|cancel|retry|renew|reset|approve|reject|iterate|dispatch|clear|forget|deny|renew-lease ... ID
     refuses LINE | ignores LINE             the line is refused, or it leads to nothing; either way nothing changes
 """
 
@@ -296,6 +296,7 @@ _WISHES: dict[str, Callable[[Story, list[str], str], Iterator[Event]]] = {
     "dispatch": lambda story, words, rest: wishes.dispatch(story.forest, tuple(_names(words)), "ada"),
     "forget": lambda story, words, rest: wishes.forget(story.forest, words[0]),
     "convoy": lambda story, words, rest: wishes.form_convoy(story.forest, words[0], tuple(_names([rest]))),
+    "deny": lambda story, words, rest: wishes.deny(story.forest, words[0], words[1], rest, int(words[2])),
     "renew-lease": lambda story, words, rest: wishes.renew_lease(story.forest, words[0], story.now),
     "complete-lease": lambda story, words, rest: wishes.complete_lease(story.forest, words[0], story.now),
     "release-lease": lambda story, words, rest: wishes.release_lease(

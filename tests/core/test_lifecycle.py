@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from loopr.core import events as e
+from loopr.core import workspace_events as w
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
@@ -67,6 +68,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.ArtifactSeen: (EVERY, None),
     e.ArtifactGone: (EVERY, None),
     e.Forgotten: ({S.INVALIDATED}, None),
+    w.SteeringRefused: (EVERY, None),
 }
 
 A = "plan/a"
@@ -97,6 +99,8 @@ VALUES: dict[str, Any] = {
     "launch": False,
     "live": False,
     "commit": "c0ffee",
+    "lease": f"{A}#1",
+    "wish": "stop",
 }
 DECLARED = e.Declared(A, "spec", "plan", TERMS)
 GRANTED = e.LeaseGranted(A, 1, 1, "default")
@@ -359,6 +363,7 @@ def test_every_event_is_reached_through_a_door() -> None:
         pause now p/f
         gone p/f
         forget p/h
+        deny p/h#1 cancel 1: p/a
         take ada 1: p/b
         """,
     )

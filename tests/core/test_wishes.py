@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loopr.core import wishes
+from loopr.core import workspace_events as w
 from loopr.core.model import Status
 from loopr.core.shared import WORKSPACE
 from loopr.errors import NotFound, StaleLease, UserError
@@ -249,3 +250,33 @@ def test_what_was_cleared_comes_back_with_everything() -> None:
     story = tell("plan p: a; b; c\nsettle\npause p/c: mine\nclear p/a, p/b\nresume workspace\nwhy p/a: nothing")
     assert story["p/b"].hold is None
     assert story["p/c"].hold is not None
+
+
+def test_what_a_loop_is_refused_is_told_when_it_doubles() -> None:
+    """A refusal is told the first time, and again when it has come twice as often; each wish and lease by itself."""
+    story = tell("""
+        plan p: a
+        choose p/a
+        began p/a
+        deny p/a#1 cancel 1: p/b
+        ignores deny p/a#1 cancel 1: p/c
+        deny p/a#1 cancel 2: p/d
+        ignores deny p/a#1 cancel 3: p/d
+        deny p/a#1 cancel 5: p/d
+        deny p/a#1 stop 1: --now
+        deny p/a#2 stop 1: --now
+        ended p/a
+    """)
+    told = [(each.wish, each.lease, each.tries) for each, _ in story.log if isinstance(each, w.SteeringRefused)]
+    first = [("cancel", "p/a#1", tries) for tries in (1, 2, 5)]
+    assert told == [*first, ("stop", "p/a#1", 1), ("stop", "p/a#2", 1)]
+    assert story["p/a"].status is Status.CHECKING
+    story.verify()
+
+
+def test_a_thousand_refusals_are_ten_events() -> None:
+    """Whatever a loop tries again and again, what is told of it grows with the logarithm."""
+    story = tell("plan p: a\nchoose p/a\nbegan p/a")
+    for tries in range(1, 1_000):
+        story.wish(wishes.deny(story.forest, "p/a#1", "stop", "", tries))
+    assert sum(isinstance(each, w.SteeringRefused) for each, _ in story.log) == 10

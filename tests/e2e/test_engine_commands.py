@@ -144,7 +144,7 @@ def test_ports_of_live_loops_differ(repo: Repo) -> None:
 
 
 def test_loopr_within_loopr(repo: Repo) -> None:
-    """A command cannot drive or enqueue, unless it says so; it can look."""
+    """A command cannot drive or enqueue; it can look."""
     script = """
     "$PROGRAM" -C "$LOOPR_WORKSPACE" tree > "$DESK/tree"
     for verb in "start plan.md" run; do
@@ -155,7 +155,7 @@ def test_loopr_within_loopr(repo: Repo) -> None:
     repo.loopr("start", "plan.md", PROGRAM=str(LOOPR))
     assert "demo" in repo.note("tree")
     assert repo.note("codes").split() == ["2", "2"]
-    assert "--allow-nested" in repo.note("said")
+    assert "a loop may never run" in repo.note("said")
 
 
 def test_without_a_worktree(repo: Repo) -> None:

@@ -20,7 +20,7 @@ DOCUMENTS = {
     "status": "engine paused capacity counts queue lanes projects problems warnings",
     "next": "at grants held",
     "why a": "id runnable gates score story",
-    "show a": "loop attempts children frees",
+    "show a": "loop attempts children frees denied",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
     "start -n p.md": "workspace loops counts lanes dry_run plans",
 }

@@ -215,10 +215,15 @@ def test_only_plans_come_home(shop: Desk, ground: Ground) -> None:
 
 
 def test_not_from_within_a_loop(shop: Desk, ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command of a loop cannot bring a plan home, unless that is wanted."""
-    monkeypatch.setenv("LOOPR", "1")
-    assert shop("land", "p", "-y").code == 2
-    assert shop("land", "p", "-y", "--allow-nested").code == 0
+    """The command of a loop cannot bring a plan home; it can look what would come home."""
+    monkeypatch.setenv("LOOPR_WORKSPACE", str(shop.folder))
+    monkeypatch.setenv("LOOPR_LEASE", "p/a#1")
+    assert shop("land", "p", "--dry-run").code == 0
+    answer = shop("land", "p", "-y")
+    assert (answer.code, "a loop may not land" in answer.err) == (2, True)
+    settled(shop, ground)
+    monkeypatch.delenv("LOOPR_LEASE")
+    assert shop("land", "p", "-y").code == 0
 
 
 # --- beside an engine -----------------------------------------------------------------------------------------------

@@ -31,12 +31,12 @@ from tests.ui.scenes import COMMANDS, MINUTE, Desk, flat
 Talk = Callable[[Client], Coroutine[Any, Any, Any]]
 
 
-def talk(desk: Desk, what: Talk, *, only_reading: bool = False) -> Any:
+def talk(desk: Desk, what: Talk) -> Any:
     """Let a client talk to a server of this process."""
 
     async def main() -> Any:
         me = Implementation(name="hal", version="1")
-        async with Client(build(Seat(desk.folder), only_reading=only_reading), client_info=me) as client:
+        async with Client(build(Seat(desk.folder)), client_info=me) as client:
             return await what(client)
 
     return asyncio.run(main())
@@ -282,11 +282,11 @@ def test_a_tool_that_is_not_there(desk: Desk) -> None:
     """A call of a tool that is not offered fails by the protocol, and names those that are."""
 
     async def what(client: Client) -> None:
-        with pytest.raises(MCPError, match="no tool 'pause'; known: tree, ls, status"):
-            await client.call_tool("pause", {"all": True})
-        assert {each.name for each in (await client.list_tools()).tools} == set(QUESTION_TOOLS)
+        with pytest.raises(MCPError, match="no tool 'halt'; known: tree, ls, status"):
+            await client.call_tool("halt", {"all": True})
+        assert {each.name for each in (await client.list_tools()).tools} == set(TOOLS)
 
-    talk(desk, what, only_reading=True)
+    talk(desk, what)
 
 
 def test_a_workspace_that_comes_later(desk: Desk) -> None:
@@ -340,10 +340,10 @@ def offered(desk: Desk, *options: str, **environ: str) -> set[str]:
     return asyncio.run(main())
 
 
-def test_within_a_loop_nothing_is_steered(desk: Desk) -> None:
-    """Started by a loop's command the server offers only what shows, unless more is wanted."""
-    assert offered(desk, LOOPR_LOOP="oauth/tokens") == set(QUESTION_TOOLS)
-    assert offered(desk, "--allow-nested", LOOPR="1", LOOPR_LOOP="oauth/tokens") == set(TOOLS)
+def test_every_tool_is_offered_to_everybody(desk: Desk) -> None:
+    """Started by a loop's command the server offers what it offers a person: the gate says which may be used."""
+    marks = {"LOOPR_WORKSPACE": str(desk.folder), "LOOPR_LEASE": "oauth/tokens#1"}
+    assert offered(desk) == offered(desk, **marks) == set(TOOLS)
 
 
 def test_without_the_sdk(desk: Desk) -> None:

@@ -13,6 +13,7 @@ from loopr.ui import render, views
 from loopr.ui.checkup import checkup
 from loopr.ui.checkup.rows import finding_lines
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.gate import pass_gate
 from loopr.ui.mending import Mended, mend
 from loopr.wiring import wall_clock
 
@@ -36,6 +37,8 @@ def _put_back(mended: Mended) -> Iterator[str]:
 @framed
 def doctor_verb(frame: Frame, *, fix: bool) -> int:
     """Check the workspace, its journal and the machine; without --fix it changes nothing."""
+    if fix:
+        pass_gate(frame.workspace, "doctor --fix")
     mended = mend(frame.workspace) if fix else Mended()
     found = checkup(lambda: frame.workspace)
     failed = sum(each.ok is False for each in found)

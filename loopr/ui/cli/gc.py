@@ -25,6 +25,7 @@ from loopr.errors import SettingsError, UserError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.land import HOME_LOCK, turn_or_beside
+from loopr.ui.gate import pass_gate
 from loopr.ui.logs import outcome_of
 from loopr.ui.names import find_id
 from loopr.ui.remains import Item, lines_of, row_of
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
 
     Found = Mapping[str, tuple[Ground, list[Leftover]]]
 
-IN_USE = "in use"
-HOOKS = "hooks"  # their runs lie beside those of loops
+IN_USE, HOOKS = "in use", "hooks"  # the runs of hooks lie beside those of loops
 DAY_MS = 86_400_000
 
 
@@ -50,6 +50,8 @@ DAY_MS = 86_400_000
 def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
     """Remove worktrees, branches, refs and run folders that are needed no more; what is not safe elsewhere is kept."""
     workspace = frame.workspace
+    if not dry_run:
+        pass_gate(workspace, "gc --forget" if forget else "gc", [forget] if forget else [])
     scene = workspace.look().scene
     if forget is not None:
         _forget(frame, scene, scene.loops[find_id(scene.loops, forget)], dry_run=dry_run, yes=yes)

@@ -23,7 +23,9 @@ from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import Deferred, EngineHeld, Problem, UserError
 from loopr.ui import render, views
+from loopr.ui.askers import JUDGE
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.gate import pass_gate
 from loopr.ui.names import find_id
 from loopr.wiring import Workspace
 from loopr.world.settings.keys import Command
@@ -31,7 +33,6 @@ from loopr.world.settings.keys import Command
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
     from loopr.world.repo.words import CameHome, HomeCandidate
-    from loopr.world.settings import Settings
 
 REFUSED = 1
 MOST_SHOWN = 20
@@ -53,15 +54,13 @@ class Told(NamedTuple):
 @click.option("--onto", metavar="BRANCH", help="this branch, not the one that the plan began at")
 @click.option("-n", "--dry-run", is_flag=True, help="show what would come home, and what is in the way; judge nothing")
 @click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
-@click.option("--allow-nested", is_flag=True, help="work even though a loop's command started this")
 @framed
-def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: bool, allow_nested: bool) -> int:
+def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: bool) -> int:
     """Bring a plan that is done home to the branch it began at, and the checkout that has that branch along."""
     from loopr.grounds import ground_of, repo_of_plan
-    from loopr.ui.driving import refuse_nested
 
     if not dry_run:
-        refuse_nested(allow_nested)
+        pass_gate(frame.workspace, "land --yes" if yes else "land", [plan])
     scene = frame.workspace.look().scene
     found = scene.loops[find_id(scene.loops, plan)]
     if found.parent is not None:
@@ -100,7 +99,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, onto: str, *,
         if problems or dry_run:
             return Told(onto, built, problems=problems)
         _ask(built, yes)
-        no = _judged(frame.workspace.settings.of_project(plan.project), ground, built)
+        no = _judged(frame.workspace, plan, ground, built)
         return Told(onto, built, problems=(no,)) if no is not None else _moved(frame.workspace, ground, plan, built)
     finally:
         leave_home_room(ground, plan.id)
@@ -202,10 +201,11 @@ def _count(things: tuple[str, ...], word: str) -> str:
 # --- the judge ------------------------------------------------------------------------------------------------------
 
 
-def _judged(settings: Settings, ground: Ground, built: HomeCandidate) -> Problem | None:
+def _judged(workspace: Workspace, plan: Loop, ground: Ground, built: HomeCandidate) -> Problem | None:
     """Run `land.check` on exactly what would come home, in a worktree of its own; say why it said no."""
     from loopr.world.repo.home import take_home_room
 
+    settings = workspace.settings.of_project(plan.project)
     if settings.land.check is None:
         return None
     room = take_home_room(ground, built)
@@ -215,7 +215,7 @@ def _judged(settings: Settings, ground: Ground, built: HomeCandidate) -> Problem
     )
     for key, command, limit_ms in steps:
         if command is not None:
-            environment = _environment(ground, built.plan, room.folder)
+            environment = _environment(workspace, ground, built.plan, room.folder)
             why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
             if why:
                 shown = command if isinstance(command, str) else " ".join(command)
@@ -224,13 +224,14 @@ def _judged(settings: Settings, ground: Ground, built: HomeCandidate) -> Problem
     return None
 
 
-def _environment(ground: Ground, plan: str, folder: Path) -> dict[str, str]:
+def _environment(workspace: Workspace, ground: Ground, plan: str, folder: Path) -> dict[str, str]:
     """Return the environment of a judge: without what would tie it to another repository or to an outer loop."""
     from loopr.world.repo.worktrees import command_environment
 
     ours, unset = command_environment(ground)
     kept = {name: each for name, each in os.environ.items() if name not in unset and not name.startswith("LOOPR")}
-    return kept | ours | {"LOOPR": "1", "LOOPR_PLAN": plan, "LOOPR_WORKTREE": str(folder)}
+    marks = {"LOOPR_WORKSPACE": str(workspace.place.root), "LOOPR_HOOK": JUDGE}  # who asks, of whatever it calls
+    return kept | ours | marks | {"LOOPR": "1", "LOOPR_PLAN": plan, "LOOPR_WORKTREE": str(folder)}
 
 
 def _ran(command: Command, folder: Path, environment: dict[str, str], limits_ms: tuple[int, int]) -> str:

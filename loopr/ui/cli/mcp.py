@@ -6,18 +6,16 @@ import click
 
 from loopr.errors import SettingsError
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.driving import surrounding_loop
 
 _PACKAGES = frozenset({"mcp", "mcp_types", "anyio"})
 
 
 @click.command("mcp")
-@click.option("--allow-nested", is_flag=True, help="offer every tool even though a loop's command started this")
 @framed
-def mcp_verb(frame: Frame, allow_nested: bool) -> None:
+def mcp_verb(frame: Frame) -> None:
     """Serve an agent over standard input and output, by the Model Context Protocol, until it goes.
 
-    Within a loop's command only the tools that change nothing are offered.
+    Whoever started it may do here what the command line lets them do there.
     """
     try:
         from loopr.ui.mcp.server import serve
@@ -28,4 +26,4 @@ def mcp_verb(frame: Frame, allow_nested: bool) -> None:
         raise SettingsError("the MCP server needs the protocol's Python SDK, version 2", hint=hint) from error
     from loopr.ui.mcp.tools import Seat
 
-    serve(Seat(frame.directory, frame.sets), only_reading=surrounding_loop() is not None and not allow_nested)
+    serve(Seat(frame.directory, frame.sets))

@@ -12,7 +12,8 @@ from loopr.errors import WorldError
 from loopr.ui import views
 from loopr.ui.bases import follow_base, is_home
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.driving import Limit, detach, drive, refuse_nested
+from loopr.ui.driving import Limit, detach, drive
+from loopr.ui.gate import pass_gate
 from loopr.ui.progress import on_stderr
 from loopr.ui.times import read_duration
 from loopr.wiring import Workspace, wall_clock
@@ -24,11 +25,10 @@ ENDS_SECS = 30.0
 @click.option("--once", is_flag=True, help="start what may start now, see it through, and end")
 @click.option("--for", "span", metavar="DURATION", help="start nothing more after, say, 2h")
 @click.option("--detach", "background", is_flag=True, help="leave the work to an engine in the background")
-@click.option("--allow-nested", is_flag=True, help="work even though a loop's command started this")
 @framed
-def run_verb(frame: Frame, once: bool, span: str | None, background: bool, allow_nested: bool) -> int:
+def run_verb(frame: Frame, once: bool, span: str | None, background: bool) -> int:
     """Drive the whole workspace until it has settled, adding nothing."""
-    refuse_nested(allow_nested)
+    pass_gate(frame.workspace, "run")
     if background:
         pid = detach(frame.workspace, _again(frame, once, span))
         frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
@@ -61,6 +61,7 @@ def _again(frame: Frame, once: bool, span: str | None) -> list[str]:
 def stop_verb(frame: Frame, at_once: bool) -> int:
     """Ask the engine to start nothing more, and to end once what runs has ended."""
     workspace = frame.workspace
+    pass_gate(workspace, "stop", ["--now"] if at_once else [])
     holder = workspace.engine()
     if holder is None or holder["kind"] != "engine":
         frame.note("no engine runs here")

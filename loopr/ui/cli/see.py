@@ -215,6 +215,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("input", row["input"] or ""),
         ("output", row["output"]),
         ("reason", row["reason"] or ""),
+        ("refused", "; ".join(map(render.plain, body["denied"]))),
         ("created", say_clock(found.created, seen.now)),
     ]
     frame.lines([*render.block(pairs, frame.width), *_attempt_lines(body["attempts"], frame.width)])

@@ -14,6 +14,7 @@ from loopr.errors import SettingsError
 from loopr.ui import render, views
 from loopr.ui.anew import begin_anew
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.gate import pass_gate
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.founding import Step, check_room, file_step, folder_step, ignore_line, lines_step, starter
 from loopr.world.place import SETTINGS_FILE, Place, common_git_dir, is_remembered, own_git_dir, remember_place
@@ -32,6 +33,8 @@ PLAN = "plan.md"
 def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes: bool) -> None:
     """Make loopr.yml, specs/ and worktrees/ where they are missing; overwrite nothing."""
     workspace = frame.workspace
+    if not dry_run:
+        pass_gate(workspace, "init")
     if anew:
         _begin_anew(frame, yes=yes)
         return

@@ -16,10 +16,11 @@ from loopr.ui import render
 from loopr.ui.bases import is_home
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.driving import detach as detach_engine
-from loopr.ui.driving import drive, refuse_nested
+from loopr.ui.driving import drive
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
+from loopr.ui.gate import pass_gate
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
 
@@ -32,16 +33,14 @@ MOST_PROBLEMS = 10
 @click.option("--no-run", is_flag=True, help="enqueue, complete what is declared, and start nothing")
 @click.option("--detach", is_flag=True, help="enqueue, and leave the work to an engine in the background")
 @click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
-@click.option("--allow-nested", is_flag=True, help="work even though a loop's command started this")
 @framed
-def start_verb(
-    frame: Frame, *, plans: tuple[str, ...], dry_run: bool, no_run: bool, detach: bool, yes: bool, allow_nested: bool
-) -> int:
+def start_verb(frame: Frame, *, plans: tuple[str, ...], dry_run: bool, no_run: bool, detach: bool, yes: bool) -> int:
     """Enqueue plan files, or bring the tree in line with changed ones, and drive the work until it has settled."""
-    if not dry_run:
-        refuse_nested(allow_nested)
     workspace = frame.workspace
     found = read_plans(workspace, [frame.directory / each for each in plans])
+    if not dry_run:
+        asker, *_ = pass_gate(workspace, "start", plans, lambda scene: [each.id for each in found])
+        no_run, detach = no_run or bool(asker.lease), detach and not asker.lease
     ask = cache(lambda text: dry_run or _confirm(text, yes))
     if dry_run:
         return _report_all(frame, rehearse(workspace, found, ask, to_run=False))

@@ -30,7 +30,7 @@ from mcp_types import Tool as Listed
 
 from loopr import __version__
 from loopr.ui.damage import naming_damage
-from loopr.ui.mcp.tools import Seat, Tool, offered
+from loopr.ui.mcp.tools import TOOLS, Seat, Tool
 from loopr.ui.questions import written
 from loopr.ui.refusals import BUG, refusal
 
@@ -45,9 +45,9 @@ Tools that change something work with and without a running engine and start non
 """
 
 
-def build(seat: Seat, *, only_reading: bool) -> Server[Any]:
+def build(seat: Seat) -> Server[Any]:
     """Make the server of a seat."""
-    tools = offered(only_reading=only_reading)
+    tools = TOOLS
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_listed(each) for each in tools.values()])
@@ -92,10 +92,10 @@ def answer(tool: Tool, seat: Seat, given: Mapping[str, Any]) -> tuple[str, bool]
         gc.enable()  # what only shows switches it off, and this process stays
 
 
-def serve(seat: Seat, *, only_reading: bool) -> None:
+def serve(seat: Seat) -> None:
     """Serve the client at the other end of standard input and output until it goes."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else Ctrl-C would wait for the thread that reads from the client
-    server = build(seat, only_reading=only_reading)
+    server = build(seat)
 
     async def talk() -> None:
         async with stdio_server() as (reading, writing):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from loopr import wiring
 from loopr.errors import UserError
 from loopr.ui.enqueueing import admit, rehearse
+from loopr.ui.gate import pass_gate
 from loopr.ui.handing import complete, reclaim, release, renew
 from loopr.ui.leases import Wanted, take
 from loopr.ui.options import AT, DRY_RUN, YES, Option, check_options
@@ -40,7 +41,8 @@ class Seat(NamedTuple):
         """Open the workspace as it is at this moment: it may have come only now, or be set otherwise than before."""
         found = wiring.Workspace(self.directory, overrides=self.sets)
         client = "".join(each for each in self.client if each.isprintable())[:LONGEST_NAME].strip()
-        found.actor += f" via {client}" if client else ""
+        found.client = client
+        found.act_for(found.user)
         return found
 
 
@@ -123,6 +125,8 @@ def _start(seat: Seat, given: Given) -> str:
     def confirm(text: str) -> bool:
         return bool(given.get("yes") or given.get("dry_run"))
 
+    if not given.get("dry_run"):
+        pass_gate(workspace, "start", given["plans"], lambda scene: [each.id for each in plans])
     tried = rehearse(workspace, plans, confirm, to_run=False) if given.get("dry_run") or len(plans) > 1 else None
     admitted = tried if tried is not None and given.get("dry_run") else admit(workspace, plans, confirm, to_run=False)
     return written(admitted.document(workspace))
@@ -230,8 +234,3 @@ LEASE_TOOLS = {
 }
 TOOLS: Mapping[str, Tool] = {**QUESTION_TOOLS, **WISH_TOOLS, **PLAN_TOOLS, **LEASE_TOOLS}
 """Every tool by its name."""
-
-
-def offered(*, only_reading: bool) -> dict[str, Tool]:
-    """Return the tools that are offered; within a loop's command only those that change nothing."""
-    return {name: tool for name, tool in TOOLS.items() if tool.reads or not only_reading}

@@ -47,13 +47,14 @@ Values = Mapping[str, Any]
 
 GIB = 1024**3
 MIB = 1024**2
+_NO_HOOKS = ("timeout_secs", "may_decide")
 
 
 def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Preset]) -> Settings:
     """Build the typed settings from sound merged values, what the layers said, and the presets that were read."""
     names = in_order(values["types"])
     timeouts = _timeouts(values["timeouts"])
-    hooks = {name: each for name, each in values["hooks"].items() if each is not None and name != "timeout_secs"}
+    hooks = {name: each for name, each in values["hooks"].items() if each is not None and name not in _NO_HOOKS}
     return Settings(
         values=values,
         story=story,
@@ -126,6 +127,7 @@ def _policy(values: Values, names: list[str], agents: Mapping[str, Preset]) -> P
         artifacts_dir=values["artifacts"]["dir"],
         worktrees_dir=values["worktrees"]["dir"],
         branch_prefix=values["git"]["branch_prefix"],
+        hooks_may_decide=values["hooks"]["may_decide"],
     )
 
 
@@ -148,6 +150,7 @@ def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> Typ
         judge_lanes=_judge_lanes(each, agents),
         escalate={failure: Step(step["after"], step["agent"]) for failure, step in each["escalate"].items()},
         fallback=tuple(each["fallback"] or ()),
+        may=tuple(each["may"]),
     )
 
 

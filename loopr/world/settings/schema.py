@@ -6,6 +6,7 @@ are all drawn from it. Must never know a file, a layer or what a value is used f
 
 from __future__ import annotations
 
+from loopr.core.policy import MAY
 from loopr.world.settings.keys import (
     Key,
     Names,
@@ -105,6 +106,8 @@ _TYPE = block(
     protect=texts("Paths that are put back before the work is judged, beside those of the check.", "a list of paths"),
     protect_added=choice("What happens to files that the command added under protected paths.", "drop", "keep"),
     trust_outline=flag(False, "True: an outline that this type's command wrote may name commands and checks."),
+    may=texts("What its commands may steer below their loop, and in plans that they started; nothing else.",
+              f"a list of {', '.join(MAY)}", "|".join(MAY)),
     resources=table("What a cluster worker must offer.", _RESOURCES, number(0, "How much of it one attempt takes.")),
 )  # fmt: skip
 
@@ -198,6 +201,7 @@ _HOOKS = block(
     on_settle=command("When the workspace has settled, once for all that has happened since the last time."),
     on_convoy_complete=command("When a convoy has landed."),
     timeout_secs=positive(60, "The longest that a command which is told of an event may take."),
+    may_decide=flag(False, "True: those that are told of an event may approve, set, adopt, land and accept settings."),
 )
 
 SCHEMA = block(
