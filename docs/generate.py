@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pages.deciding import events_page, gates_page, lifecycle_page
-from pages.using import exit_codes_page, settings_page, tools_page, verbs_page
+from pages.using import authority_page, exit_codes_page, settings_page, tools_page, verbs_page
 
 DOCS = Path(__file__).resolve().parent
 
@@ -22,6 +22,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/settings.md": settings_page,
     "reference/tools.md": tools_page,
     "reference/verbs.md": verbs_page,
+    "reference/who-may-steer.md": authority_page,
 }
 
 

@@ -1,4 +1,4 @@
-"""The pages on how loopr is used: the settings, the verbs, the tools, the exit codes.
+"""The pages on how loopr is used: the settings, the verbs, who may steer, the tools, the exit codes.
 
 Knows where the keys, the command line, the tools and the errors stand in the code. Must never describe one of them
 itself.
@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from loopr import errors
+from loopr.core.authority import ACTS
 from loopr.ui import cli
 from loopr.ui.mcp.tools import TOOLS, Tool
 from loopr.world.settings.keys import Key, allowed
@@ -175,7 +176,8 @@ def tools_page() -> str:
         "Tools",
         "`loopr/ui/mcp/tools.py`, `loopr/ui/questions.py` and `loopr/ui/vocabulary.py`",
         "What `loopr mcp` offers to an [agent](../guide/mcp.md). Each answers with the document that the verb of its "
-        "name prints with `--json`. Within a loop's command only those are offered that change nothing.",
+        "name prints with `--json`. All are offered to everybody; what is refused, and to "
+        "whom, says [who may steer](who-may-steer.md).",
         *(_tool(each) for each in TOOLS.values()),
     )
 
@@ -202,6 +204,41 @@ def _holds(schema: Mapping[str, Any]) -> str:
         return " or ".join(map(code, schema["enum"]))
     least = f" of at least {schema['minimum']}" if "minimum" in schema else ""
     return str(schema.get("type", "any value")) + least
+
+
+# --- who may steer ------------------------------------------------------------------------------------------------
+
+
+def authority_page() -> str:
+    """Tell of every wish who may have it beside a person."""
+    rows = [(code(name), _by_loop(name), _by_hook(name), _by_worker(name)) for name in ACTS]
+    return page(
+        "Who may steer",
+        "`loopr/core/authority.py`",
+        "What changes a workspace, and who may have it done there beside a person, who may have all of it done. "
+        "[Steering](../guide/steering.md#who-may-steer) says how loopr knows who asks. A loop with the word in "
+        "`types.TYPE.may` may do it to what is **below itself**, and to plans that it started. What is not named here "
+        "changes nothing, and is open to all; so is every `--dry-run`. In another workspace than "
+        "`LOOPR_WORKSPACE` everybody is a person.",
+        "No option of the command line changes any of it. `--allow-nested`, which did, is gone: leave it out. In a "
+        "repository of its own a loop needs no leave, and in this one only the settings give it.",
+        table(("wish", "a loop", "a hook", "a pull worker"), rows),
+    )
+
+
+def _by_loop(name: str) -> str:
+    """Say whether a loop may have a wish."""
+    return f"with {code(f'may: [{ACTS[name].may}]')}" if ACTS[name].may else "never"
+
+
+def _by_hook(name: str) -> str:
+    """Say whether a hook may have a wish."""
+    return "with `hooks.may_decide: true`" if ACTS[name].decides else "yes"
+
+
+def _by_worker(name: str) -> str:
+    """Say whether a pull worker may have a wish."""
+    return "of its own lease; else as a loop" if ACTS[name].own else "as a loop"
 
 
 # --- exit codes ---------------------------------------------------------------------------------------------------
