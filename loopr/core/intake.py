@@ -242,6 +242,14 @@ def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Eve
         yield e.JudgeWaits(loop.id, seen.attempt, waits) if waits else e.WorkEnded(loop.id, seen.attempt, lane)
 
 
+def _attempt_stopped(scene: Scene, seen: o.AttemptStopped, now: int) -> Iterator[Event]:
+    """The command was ended by a stop that is news: it is free, as any stop."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is not None and loop.status in (Status.LEASED, Status.RUNNING):
+        yield e.Stopped(loop.id, seen.attempt, seen.reason)
+    yield from _stop_seen(scene, o.StopSeen(seen.loop, seen.attempt), now)
+
+
 def _judged(scene: Scene, seen: o.Judged, now: int) -> Iterator[Event]:
     """The judge is over."""
     loop = current(scene, seen.loop, seen.attempt)
@@ -311,6 +319,7 @@ _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.AttemptLost: _attempt_lost,
     o.AttemptUsed: _attempt_used,
     o.AttemptEnded: _attempt_ended,
+    o.AttemptStopped: _attempt_stopped,
     o.Judged: _judged,
     o.LandingDone: _landing_done,
     o.LandingFailed: _landing_failed,

@@ -137,6 +137,15 @@ class AttemptEnded(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptStopped(Observation):
+    """The attempt's command was ended together with an engine that could not write that down."""
+
+    loop: str
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judged(Observation):
     """The judge is over: it said yes, or there is trouble."""
 

@@ -22,6 +22,7 @@ from loopr.core.shared import WORKSPACE
 from loopr.errors import NotFound, StaleLease, UserError
 
 CLEARED = "cleared"
+STOPPED = "the engine was stopped by "
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 _STUCK = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
 _JUDGED = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
@@ -76,7 +77,7 @@ def stop_all(scene: Scene, by: str) -> Iterator[Event]:
     for loop_id in list(scene.occupancy.loops):
         loop = scene.loops[loop_id]
         if loop.status in _LIVE and loop.lease is not None and loop.lease.expires_at is None:
-            yield e.Stopped(loop.id, loop.attempt, f"the engine was stopped by {by}")
+            yield e.Stopped(loop.id, loop.attempt, f"{STOPPED}{by}")
 
 
 def _in_scope(scene: Scene, scope: str) -> list[Loop]:

@@ -20,7 +20,7 @@ from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell, Unti
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import RESULT, Spot, own_folder, step_spec, write_materials
-from loopr.driving.outcomes import Said, listed, refusal, trouble_before, trouble_of
+from loopr.driving.outcomes import Said, end_of, listed, refusal, trouble_before, trouble_of, was_stopped
 from loopr.driving.sentry import NOTHING
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.errors import LooprError, Problem
@@ -188,7 +188,7 @@ def _run_to_its_end(
     for number in range(1, LOST_TRIES + 1):
         spec = step_spec(kit, task, spot, command, step if number == 1 else f"{step}.{number}")
         outcome: Outcome = yield Run(spec.id, spec)
-        if outcome.reason != "lost":
+        if outcome.reason != "lost" and not was_stopped(outcome):
             break
     return spec, outcome
 
@@ -222,7 +222,7 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
         yield Tell(o.Noticed(f"{loop.id} {RESULT}", ignored))
     if heard is not None and heard.report.share is not None and loop.lane is not None:
         yield Tell(level_of(loop.lane, heard.report.share))
-    return o.AttemptEnded(loop.id, task.attempt, trouble)
+    return end_of(loop.id, task.attempt, trouble, outcome)
 
 
 class _Taken(NamedTuple):

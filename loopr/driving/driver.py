@@ -18,13 +18,14 @@ from loopr.core.choose import choose, next_wake
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
-from loopr.core.owed import landings, owed, owed_to
-from loopr.core.wishes import stop_all
+from loopr.core.owed import Effect, landings, owed, owed_to
+from loopr.core.wishes import STOPPED, stop_all
 from loopr.driving.beside import KINDS, PLACES, Beside
 from loopr.driving.effects import Effects
 from loopr.driving.hearing import Hearing
 from loopr.driving.jobs import Jobs
 from loopr.driving.keeping import JOURNAL_PLACE
+from loopr.driving.leaving import Leaving, longest_grace_secs
 from loopr.driving.looking import Looking
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine
@@ -68,6 +69,7 @@ class Driver:
         self._effects, self._looking, self._bell, self._upkeep = effects, looking, bell, upkeep
         self._beside, self._hearing = beside, hearing
         self._jobs: Jobs = effects.jobs
+        self._leaving = Leaving(effects.kit, effects.jobs)
         self._step = step
         self._wish = self._heeded = Wish.GO_ON
         self._wisher = ""
@@ -91,9 +93,15 @@ class Driver:
         """What keeps the engine from remembering anything, or others from reporting to it; nothing if all is well."""
         return self._trouble or self._upkeep.full
 
+    def longest_grace_secs(self) -> float:
+        """Return the longest time that a command may take from being asked to end."""
+        return longest_grace_secs(self._effects.kit.settings)
+
     def ask(self, wish: Wish, by: str) -> None:
         """Ask the engine to stop; from any thread or signal."""
         self._wish, self._wisher = max(self._wish, wish), by
+        if wish is Wish.STOP_NOW:
+            self._leaving.begin()
         with suppress(BlockingIOError):
             os.write(self._waker, b"!")
 
@@ -114,33 +122,53 @@ class Driver:
             self._begin(show)
             while not self._is_over(until):
                 self._turn(show)
-            self._say(show, self.engine.learn([*self._beside.end(self.forest), o.EngineLeft()]))
+            self._part(show)
         finally:
-            self._jobs.close()
+            self._jobs.close(waits=not self.leaves_threads)
             self._looking.stop()
             for descriptor in (self._wake, self._waker):
                 os.close(descriptor)
 
     def _is_over(self, until: Callable[[Forest, int], bool]) -> bool:
         """Say whether there is nothing left to do."""
-        if self._unheard or self._jobs.has_news:
+        if self._leaving.is_due or self._leaving.has_given_up:
+            return True
+        if self._leaving.unwritten or self._unheard or self._jobs.has_news:
             return False
         mind = self.engine.mind
         now = mind.now()
         if self.forest.shared.engine.draining:
             over = self._jobs.only_waits(KINDS) and self._left_nothing()
             return over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
-        if self._jobs:
+        if not self._jobs.only_left(CLEARING):
             return False
         over = until(self.forest, now) and not self._beside.keeps(self.forest, mind.seq, now)
         return over and not self._looking.is_expecting()
 
     def _left_nothing(self) -> bool:
-        """Say whether no attempt of ours lives: a pull worker goes on without us, and a landing may wait for people."""
+        """Say whether no attempt of ours lives: a pull worker goes on without us.
+
+        What lands has an act, or comes after one that has: that it waits for people keeps nobody.
+        """
         waiting = self._jobs.waiting
         loops = (self.forest.loops[each] for each in self.forest.occupancy.loops if each not in waiting)
-        owners = [each.lease or each.ending for each in loops]
+        owners = [each.lease or each.ending for each in loops if each.status is not Status.LANDING]
         return all(owner is not None and owner.expires_at for owner in owners)
+
+    @property
+    def leaves_threads(self) -> bool:
+        """True if threads are at work for an engine that ends at once: so must the process."""
+        return self._leaving.has_begun and self._jobs.on_threads
+
+    def _part(self, show: Show) -> None:
+        """Write down that the engine has ended; one that ends at once goes without, if need be."""
+        try:
+            if not self._leaving.unwritten:
+                self._say(show, self.engine.learn([*self._beside.end(self.forest), o.EngineLeft()]))
+        except WorldError as error:
+            if not self._leaving.has_begun:
+                raise
+            self._trouble = str(error)
 
     # -- the beginning
 
@@ -161,8 +189,7 @@ class Driver:
         seen += self._looking.gather(self.forest, self._hands())
         events += self.engine.learn(seen, choose)
         self._step("adopted")
-        for effect in list(owed(self.forest)):
-            self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
+        self._perform(owed(self.forest))
         self._effects.tidy_leftovers(self.forest)
         self._beside.heed(self.forest, events, mind.seq, mind.now())
         self._say(show, events)
@@ -173,6 +200,11 @@ class Driver:
         """Wait for something, learn what it means, decide what follows, and begin what is owed."""
         self._sleep()
         now = self.engine.mind.now()
+        if self._leaving.unwritten:
+            self._jobs.hear(self._attempts.poll())
+            self._jobs.poll()
+            self._say(show, [])
+            return
         self._check_journal(now)
         events = self._catch_up()
         seen = self._unheard + list(self._sense(now))
@@ -197,7 +229,7 @@ class Driver:
             wait = MOST_MS
         if not wait:
             return  # whatever there is, is heard without being asked for
-        woken = self._poll.poll(wait)
+        woken = self._poll.poll(self._leaving.wait_ms(wait))
         if any(descriptor == self._wake for descriptor, _ in woken):
             with suppress(BlockingIOError):
                 os.read(self._wake, 4096)
@@ -248,7 +280,9 @@ class Driver:
 
     def _heed_wish(self) -> list[Event]:
         """Do as a person asks."""
-        wish = self._wish
+        wish, reason = self._wish, f"{STOPPED}{self._wisher}"
+        if wish is Wish.STOP_NOW:
+            self._leaving.press(reason)
         if wish is self._heeded:
             return []
         try:
@@ -256,11 +290,9 @@ class Driver:
             if wish is Wish.STOP_NOW:
                 events += self.engine.mind.decide(lambda forest, now: stop_all(forest, self._wisher))
         except WorldError as error:
-            if (
-                wish is Wish.STOP_NOW
-            ):  # what cannot be written down is not done: the commands are left to the next engine
-                raise
             self._trouble = str(error)
+            if wish is Wish.STOP_NOW:
+                self._leaving.give_up(reason)
             return []
         self._heeded = wish
         return events
@@ -271,19 +303,23 @@ class Driver:
         touched = dict.fromkeys(each.loop for each in events if isinstance(each, e.LoopEvent))
         for loop_id in touched:
             loop = self.forest.loops[loop_id]
-            for effect in owed_to(loop):
-                self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
+            self._perform(owed_to(loop))
             if loop.status in _OVER or loop.generation > 1:
                 self._effects.tidy(self.forest, loop)
             if loop.status in _LOOKED_AT:
                 self._looking.forget(loop_id)
         if self.forest.tree.by_status[Status.LANDING]:
-            for landing in list(landings(self.forest)):
-                self._effects.begin(self.forest, self.engine.mind.find_entry, landing)
-        self._effects.declare(self.forest, self.engine.mind.find_entry)
+            self._perform(landings(self.forest))
+        if not self._leaving.has_begun:
+            self._effects.declare(self.forest, self.engine.mind.find_entry)
         if self._recalls != self.engine.mind.recalls and not self._unheard and not self._jobs.has_news:
             self._recalls = self.engine.mind.recalls  # what changed meanwhile was never told as events
-            for effect in list(owed(self.forest)):
+            self._perform(owed(self.forest))
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        """Begin what is owed; of an engine that ends at once, what ends something."""
+        for effect in list(effects):
+            if self._leaving.may_begin(effect):
                 self._effects.begin(self.forest, self.engine.mind.find_entry, effect)
 
     def _say(self, show: Show, events: list[Event]) -> None:
@@ -291,5 +327,7 @@ class Driver:
         show(self.forest, events, self.engine.mind.now())
 
 
+CLEARING = frozenset({"tidy", "pack"})
+"""Acts that keep no engine whose work has settled, where somebody else keeps them."""
 _OVER = frozenset({Status.COMPLETE, Status.INVALIDATED})
 _LOOKED_AT = frozenset({Status.COMPLETE, Status.PENDING, Status.PARKED, Status.FAILED})  # a file may count by now

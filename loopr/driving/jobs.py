@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +18,7 @@ from loopr.core.observations import Observation
 from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell, Until
 from loopr.errors import LooprError, Problem
 from loopr.world.processes import Attempts, Began, Ended, Outcome
+from loopr.world.repo.calls import GitFailed
 
 THREADS = 8
 RETRY_MS = 500
@@ -37,7 +38,10 @@ class Key(NamedTuple):
 class _Job:
     """One act under way."""
 
-    __slots__ = ("act", "began", "broken", "due", "future", "key", "problem", "run", "stop", "told")
+    __slots__ = (
+        *("act", "began", "broken", "due", "future", "key", "leaves"),
+        *("lock", "problem", "run", "stop", "told", "work"),
+    )
 
     def __init__(self, key: Key, act: Act, broken: Broken) -> None:
         self.key, self.act, self.broken = key, act, broken
@@ -48,6 +52,9 @@ class _Job:
         self.problem: Problem | None = None
         self.stop = ""
         self.told = False
+        self.work: Callable[[], Any] | None = None  # is on a thread, or is tried again there
+        self.lock: Problem | None = None  # of another git, which the work waits for
+        self.leaves = False  # it asks for nothing more but threads
 
 
 class Jobs:
@@ -89,6 +96,20 @@ class Jobs:
         """Say whether every act, but for some kinds, waits for something that only somebody else can change."""
         return all(job.problem is not None or job.key.kind in beside for job in self._jobs.values())
 
+    def only_left(self, kinds: Container[str]) -> bool:
+        """Say whether there are only acts of some kinds, and somebody else keeps each of them."""
+        return all(job.problem is not None and job.key.kind in kinds for job in self._jobs.values())
+
+    @property
+    def on_threads(self) -> bool:
+        """True while a thread is at work for an act."""
+        return any(job.future is not None and not job.future.done() for job in self._jobs.values())
+
+    @property
+    def running(self) -> list[str]:
+        """The commands that acts wait for."""
+        return list(self._runs)
+
     def problems(self) -> Mapping[str, Problem]:
         """Say what acts wait for that only somebody else can change, by the place that it concerns."""
         found = [(job.key, job.problem) for job in self._jobs.values() if job.problem is not None]
@@ -127,9 +148,33 @@ class Jobs:
                     job.due = self._clock()
         return bool(found)
 
-    def close(self) -> None:
-        """Wait for what threads have in hand, and leave the rest; what runs goes on without us."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def give_way(self, kinds: Container[str], reason: str) -> None:
+        """Leave acts of some kinds to the next engine.
+
+        What they run is ended, and none goes on but to what a thread does.
+        """
+        found = [each for each in self._jobs.values() if each.key.kind in kinds]
+        for job in (each for each in found if not each.leaves):
+            job.leaves = True
+            if job.run:
+                self.attempts.kill(job.run, reason)
+            elif job.future is None:
+                self._drop(job)
+
+    def _drop(self, job: _Job) -> None:
+        """Take an act out that is not over: it is owed still."""
+        del self._jobs[job.key]
+        with suppress(RuntimeError):
+            job.act.close()
+
+    def close(self, *, waits: bool = True) -> None:
+        """Wait for what threads have in hand, and leave the rest; what runs goes on without us.
+
+        Whoever does not wait for them ends the process: they may be in the middle of anything.
+        """
+        self._pool.shutdown(wait=waits, cancel_futures=True)
+        if not waits:
+            return
         for job in self._jobs.values():
             with suppress(RuntimeError):
                 job.act.close()
@@ -153,22 +198,24 @@ class Jobs:
                 self._ended[each.id] = each.outcome
             else:
                 self._forget_run(job)
-                self._resume(job, each.outcome)
+                if job.leaves:
+                    self._drop(job)
+                else:
+                    self._resume(job, each.outcome)
 
     def poll(self) -> list[Observation]:
         """Resume every act whose wait is over, and return what acts have to report."""
         with suppress(BlockingIOError):
             os.eventfd_read(self._bell)
         while self._finished:
-            job = self._finished.popleft()
-            future, job.future = job.future, None
-            if future is not None:
-                error = future.exception()
-                self._resume(job, None if error else future.result(), error)
+            self._take_up(self._finished.popleft())
         now = self._clock()
         for job in [each for each in self._jobs.values() if each.due is not None and each.due <= now]:
             job.due = None
-            self._resume(job, None)
+            if job.work is not None and (job.told or not job.stop):
+                self._submit(job, job.work)
+            else:
+                self._resume(job, None)
         told, self._told = self._told, []
         return told
 
@@ -203,6 +250,28 @@ class Jobs:
                 self._note_bug(job, failure)
             self._end(job, job.broken(failure))
 
+    def _take_up(self, job: _Job) -> None:
+        """Let an act go on with what a thread has done for it.
+
+        Work that met the lock of another git is done again.
+        """
+        future, job.future = job.future, None
+        if future is None:
+            return
+        error = future.exception()
+        lock = error.lock if isinstance(error, GitFailed) else None
+        if lock is not None and job.leaves:
+            self._drop(job)
+            return
+        if lock is not None:
+            job.lock = job.problem = lock
+            job.due = self._clock() + RETRY_MS
+            return
+        if job.lock is not None:
+            job.lock = job.problem = None
+        job.work = None
+        self._resume(job, None if error else future.result(), error)
+
     def _end(self, job: _Job, seen: Observation | None) -> None:
         """Take an act that is over out, and report what it came to."""
         self._step(f"{job.key.kind} is over")
@@ -212,14 +281,14 @@ class Jobs:
 
     def _wait(self, job: _Job, asked: Do | Run | Later | Until) -> None:
         """Let an act wait for what it asks for."""
+        if job.leaves and not isinstance(asked, Do):
+            self._drop(job)
+            return
         if isinstance(asked, Run):
             job.problem = None
         match asked:
-            case Do(
-                work
-            ):  # it may be what has failed before, asked again: the problem stands until something else comes
-                job.future = self._pool.submit(work)
-                job.future.add_done_callback(lambda _: self._finish(job))
+            case Do(work):  # it may be asked again: a problem stands until something else comes
+                self._submit(job, work)
             case Later(problem):
                 job.problem, job.due = problem, self._clock() + RETRY_MS
             case Until(at):
@@ -233,6 +302,12 @@ class Jobs:
                     self._tell_began(job)
                 if job.stop:
                     self.attempts.kill(run, job.stop)
+
+    def _submit(self, job: _Job, work: Callable[[], Any]) -> None:
+        """Have something done on a thread."""
+        job.work = work
+        job.future = self._pool.submit(work)
+        job.future.add_done_callback(lambda _: self._finish(job))
 
     def _finish(self, job: _Job) -> None:
         """Note on a thread of the pool that a piece of work is done."""

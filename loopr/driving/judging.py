@@ -23,7 +23,7 @@ from loopr.driving.agents import level_of
 from loopr.driving.attempting import folder_of, receive, run_after, used_by
 from loopr.driving.kit import Kit, Task
 from loopr.driving.materials import RESULT, Asks, Spot, own_folder, review_spec, step_spec, take_away
-from loopr.driving.outcomes import Said, found_nothing_to_do, listed, refusal, trouble_before
+from loopr.driving.outcomes import Said, found_nothing_to_do, listed, refusal, trouble_before, was_stopped
 from loopr.driving.reviewing import Judge, judges_of, pass_of, read_answer, trouble_in
 from loopr.errors import LooprError, PlanError, Problem
 from loopr.world import feedback
@@ -50,7 +50,7 @@ def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
     """Judge what an attempt left; a yes leads on, anything else says why. `left` are judges of an earlier engine."""
     loop, ground = task.loop, kit.ground_of(task)
     try:
-        known = yield from hear_out(left)
+        known = yield from hear_out(kit, left)
         trouble = (yield from _receive(kit, task)) if _is_pulled(task) else None
         if trouble is None:
             _, trouble = read_output(kit, task, fits)
@@ -176,11 +176,17 @@ def _clashed(kit: Kit, task: Task, laid: LaidClash) -> Trouble:
 # --- the judges -----------------------------------------------------------------------------------------------------
 
 
-def hear_out(left: Sequence[str]) -> Generator[Asked, Any, Outcomes]:
-    """Wait for judges that an earlier engine has asked: two would be in each other's way in one worktree."""
+def hear_out(kit: Kit, left: Sequence[str]) -> Generator[Asked, Any, Outcomes]:
+    """Wait for judges that an earlier engine has asked: two would be in each other's way.
+
+    One that was ended together with that engine has said nothing, and is asked anew.
+    """
     known: dict[str, Outcome] = {}
     for run in left:
         known[run] = yield Run(run)
+        if was_stopped(known[run]):
+            del known[run]
+            yield Do(partial(take_away, kit.runs.root / run))
     return known
 
 

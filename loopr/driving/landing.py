@@ -46,7 +46,7 @@ def bring_home(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Ac
     """Land a loop's commits and publish its artifact; `left` are judges of an earlier engine."""
     loop, ground = task.loop, kit.ground_of(task)
     try:
-        known = yield from hear_out(left)
+        known = yield from hear_out(kit, left)
         artifact, trouble = read_output(kit, task, fits)
         commit = ""
         if trouble is None and ground is not None:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core.model import Failure
-from loopr.core.observations import Trouble
+from loopr.core.observations import AttemptEnded, AttemptStopped, Observation, Trouble
+from loopr.core.wishes import STOPPED
 from loopr.errors import LooprError, Problem, UserError
 from loopr.world import feedback
 from loopr.world.agents import Report
 from loopr.world.launcher.words import REBOOTED, read_outcome
 from loopr.world.processes import Outcome
+from loopr.world.repo.calls import GitFailed
 from loopr.world.result_file import Advice, stricter
 
 LIMITED, NOTHING_TO_DO = 75, 77
@@ -73,6 +75,18 @@ def trouble_of(
     if report is not None and strict is report.failure:
         resets_at, retry_after = resets_at or report.resets_at_ms, retry_after or report.retry_after_ms
     return Trouble(strict, reason, mark, launch, resets_at=resets_at, retry_after_ms=retry_after)
+
+
+def was_stopped(outcome: Outcome) -> bool:
+    """Say whether a command was ended with its engine: a full disk leaves no other word of it."""
+    return outcome.reason == "killed" and outcome.message.startswith(STOPPED)
+
+
+def end_of(loop: str, attempt: int, trouble: Trouble | None, outcome: Outcome) -> Observation:
+    """Report the end of an attempt."""
+    if was_stopped(outcome):
+        return AttemptStopped(loop, attempt, outcome.message)
+    return AttemptEnded(loop, attempt, trouble)
 
 
 def _has_the_word(report: Report, outcome: Outcome, seen: Failure | None) -> bool:
@@ -161,6 +175,8 @@ def trouble_before(error: Exception) -> Trouble:
 def _host_words(error: BaseException | None) -> str:
     """Say what the machine refused, nothing if it was not the machine."""
     while error is not None:
+        if isinstance(error, GitFailed) and error.lock is not None:
+            return str(error.lock)
         if isinstance(error, OSError) and error.errno in _HOST:
             return _HOST[error.errno]
         found = [words for number, words in _HOST.items() if _system_words(number) in str(error)]

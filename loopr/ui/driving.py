@@ -20,13 +20,16 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.settled import is_settled, standing
 from loopr.errors import WorldError
+from loopr.ui.curfew import Curfew, code_of, ends_at_once, leave
 from loopr.ui.progress import Progress
+from loopr.ui.unfinished import unfinished_line
 from loopr.wiring import Workspace
+from loopr.world.lock import END_AT_ONCE
 
 if TYPE_CHECKING:
     from loopr.driving.driver import Driver
 
-INTERRUPTED, TERMINATED, NOT_YET = 130, 143, 75
+NOT_YET = 75
 WAIT_SECS = 20.0
 Until = Callable[[Forest, int], bool]
 
@@ -53,12 +56,21 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
 
             driver.ask(Wish.STOP, "its limit")
 
-    with _signals(driver) as caught:
+    def left() -> str:
+        return unfinished_line(driver.forest)
+
+    with Curfew(driver.longest_grace_secs, left), _signals(driver) as caught:
         driver.drive(is_settled, show)
     now = driver.engine.mind.now()
+    progress.warn(driver.trouble)
     progress.close(driver.forest, now)
-    if caught:
-        return Driven(INTERRUPTED if caught[0] == signal.SIGINT else TERMINATED, now)
+    if words := left():
+        sys.stderr.write(f"{words}\n")
+    if driver.leaves_threads:
+        sys.stderr.flush()
+        leave(code_of(caught))
+    if any(number != END_AT_ONCE for number in caught):
+        return Driven(code_of(caught), now)
     forest = driver.forest
     names = plans or sorted(forest.shared.plans)
     if limit is not None and not is_settled(forest, now):
@@ -80,22 +92,26 @@ class Limit:
 
 @contextmanager
 def _signals(driver: Driver) -> Iterator[list[int]]:
-    """Turn the first Ctrl-C into a stop, the second and SIGTERM into a stop at once; gives the signals that came."""
+    """Turn the first Ctrl-C into a stop, the others into one at once; gives what came.
+
+    Another loopr asks for a stop at once by a signal too: a full disk takes no wish.
+    """
     from loopr.driving.driver import Wish
 
     caught: list[int] = []
 
     def heed(number: int, frame: FrameType | None) -> None:
-        again = number != signal.SIGINT or signal.SIGINT in caught
+        wish = Wish.STOP_NOW if ends_at_once(number, caught) else Wish.STOP
         caught.append(number)
-        driver.ask(Wish.STOP_NOW if again else Wish.STOP, signal.Signals(number).name)
+        driver.ask(wish, "loopr stop" if number == END_AT_ONCE else signal.Signals(number).name)
 
-    before: dict[int, Any] = {each: signal.signal(each, heed) for each in (signal.SIGINT, signal.SIGTERM)}
+    heeded = (signal.SIGINT, signal.SIGTERM, END_AT_ONCE)
+    before: dict[int, Any] = {each: signal.signal(each, heed) for each in heeded}
     try:
         yield caught
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if number == END_AT_ONCE else handler)
 
 
 def detach(workspace: Workspace, arguments: Sequence[str]) -> int:

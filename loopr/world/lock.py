@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import stat
 import time
 from contextlib import suppress
@@ -23,6 +24,7 @@ from loopr.errors import EngineHeld, SettingsError
 
 Kind = Literal["engine", "turn"]
 
+END_AT_ONCE = signal.SIGUSR1
 WAIT_TURN_SECS = 60.0
 TICK_SECS = 0.02
 BODY_SECS = 0.5  # how long a new holder may take until it has written who it is
@@ -90,6 +92,22 @@ def holder(path: Path) -> Holder | None:
         return _holder_of(descriptor, path)
     finally:
         os.close(descriptor)
+
+
+def end_at_once(found: Holder) -> bool:
+    """Ask a holder to end at once, and wake it if it is stopped; False if it cannot be asked."""
+    if not found["pid"] or found["host"] != os.uname().nodename:
+        return False
+    with suppress(OSError):
+        descriptor = os.pidfd_open(found["pid"])
+        try:
+            if _may_live(found):  # looked at once the pid can be nobody else's
+                signal.pidfd_send_signal(descriptor, END_AT_ONCE)
+                signal.pidfd_send_signal(descriptor, signal.SIGCONT)
+                return True
+        finally:
+            os.close(descriptor)
+    return False
 
 
 def _opened(path: Path, flags: int) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
 import click
 
-from loopr.errors import WorldError
+from loopr.errors import SettingsError, WorldError
 from loopr.ui import views
 from loopr.ui.bases import follow_base, is_home
 from loopr.ui.cli.frame import Frame, framed
@@ -16,9 +17,11 @@ from loopr.ui.driving import Limit, detach, drive
 from loopr.ui.gate import pass_gate
 from loopr.ui.progress import on_stderr
 from loopr.ui.times import read_duration
+from loopr.ui.unfinished import unfinished, unfinished_line
 from loopr.wiring import Workspace, wall_clock
+from loopr.world.lock import Holder, end_at_once
 
-ENDS_SECS = 30.0
+PATIENCE_SECS = 2.0  # beside the grace of commands
 
 
 @click.command("run")
@@ -67,25 +70,49 @@ def stop_verb(frame: Frame, at_once: bool) -> int:
         frame.note("no engine runs here")
         _report(frame, None, 0, ended=True)
         return 0
-    running = stop_engine(workspace, at_once=at_once)
     if at_once:
-        _wait_for_end(workspace, holder["pid"])
-        frame.note("the engine has ended")
-    elif running:
+        return _stop_at_once(frame, holder)
+    running = stop_engine(workspace, at_once=False)
+    if running:
         attempts = f"{running} live attempt{'s' * (running != 1)}"
         frame.note(
             f"the engine ends after {attempts}; `loopr stop --now` ends {'it' if running == 1 else 'them'} at once"
         )
     else:
         frame.note("the engine ends")
-    _report(frame, holder["pid"], 0 if at_once else running, ended=at_once)
+    _report(frame, holder["pid"], running, ended=False)
     return 0
 
 
-def _report(frame: Frame, pid: int | None, live: int, *, ended: bool) -> None:
-    """Tell a program which engine was asked to stop, how many attempts it waits for, and whether it has ended."""
+def _stop_at_once(frame: Frame, holder: Holder) -> int:
+    """End the engine with all that runs, and say what it leaves to the next one."""
+    workspace = frame.workspace
+    try:
+        stop_engine(workspace, at_once=True)
+    except WorldError as error:  # a full disk, say: the engine is told all the same
+        frame.note(f"the stop cannot be written down: {error.message}")
+    end_at_once(holder)
+    _wait_for_end(workspace, holder["pid"])
+    frame.note("the engine has ended")
+    scene = workspace.look().scene
+    if words := unfinished_line(scene):
+        frame.note(words)
+    _report(frame, holder["pid"], 0, ended=True, left=unfinished(scene))
+    return 0
+
+
+def _report(
+    frame: Frame,
+    pid: int | None,
+    live: int,
+    *,
+    ended: bool,
+    left: Sequence[str] = (),
+) -> None:
+    """Tell a program which engine was asked to stop, what keeps it, and what it has left."""
     if frame.as_json:
-        frame.document(views.document(wall_clock(), {"pid": pid, "live": live, "ended": ended}))
+        body = {"pid": pid, "live": live, "ended": ended, "left": list(left)}
+        frame.document(views.document(wall_clock(), body))
 
 
 def stop_engine(workspace: Workspace, *, at_once: bool) -> int:
@@ -103,9 +130,22 @@ def stop_engine(workspace: Workspace, *, at_once: bool) -> int:
 
 def _wait_for_end(workspace: Workspace, pid: int) -> None:
     """Wait until the engine has given the workspace back."""
-    ends = time.monotonic() + ENDS_SECS
+    ends_secs = _longest_grace_secs(workspace) + PATIENCE_SECS
+    ends = time.monotonic() + ends_secs
     while (holder := workspace.engine()) is not None and holder["pid"] == pid:
         if time.monotonic() > ends:
-            hint = "attempts may take that long to end (timeouts.grace_secs); `loopr status` shows them"
-            raise WorldError(f"the engine (pid {pid}) has not ended within {ENDS_SECS:g} s", hint=hint)
+            hint = f"`kill -KILL {pid}` ends it, and the next run goes on where it was"
+            words = f"the engine (pid {pid}) has not ended within {ends_secs:g} s"
+            raise WorldError(words, hint=hint)
         time.sleep(0.02)
+
+
+def _longest_grace_secs(workspace: Workspace) -> float:
+    """Return how long commands may take to end, by the settings of now, or by usual ones."""
+    from loopr.driving.leaving import longest_grace_secs
+    from loopr.world.settings import load
+
+    try:
+        return longest_grace_secs(workspace.settings)
+    except SettingsError:
+        return longest_grace_secs(load(None, environ={}, home=None))

@@ -6,12 +6,15 @@ Knows marks. Must never know attempts beyond their leases.
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from loopr.world.launcher import proc, traces
 
+ASKED_SECS, LOOK_SECS = 0.2, 0.01
 ROUNDS = 10  # what forks faster than it is killed, or cannot be killed at all, is left for the next sweep
 
 
@@ -26,6 +29,22 @@ def sweep(workspace: str, spares: Callable[[str], bool]) -> int:
         proc.kill_and_wait(strays)
         ended |= {(seen.pid, seen.start) for seen in strays}
     return len(ended)
+
+
+def end_children() -> None:
+    """End what this process has started, with all below: asked first, as git then unlocks."""
+    deadline = time.monotonic() + ASKED_SECS
+    asked: set[int] = set()
+    while found := proc.descendants(os.getpid()):
+        late = time.monotonic() >= deadline
+        for seen in found.values():
+            if late or seen.pid not in asked:
+                proc.send(seen.pid, seen.start, signal.SIGKILL if late else signal.SIGTERM)
+                proc.send(seen.pid, seen.start, signal.SIGCONT)
+        if late:
+            return
+        asked |= found.keys()
+        time.sleep(LOOK_SECS)
 
 
 def living_in(folder: Path) -> str:

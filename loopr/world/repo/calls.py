@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
 from loopr.errors import SettingsError, WorldError
+from loopr.world.repo.locks import foreign_lock
 
 Settings = tuple[tuple[str, str], ...]
 Kept = tuple[int, ...]
@@ -34,8 +35,8 @@ QUIET: Settings = (
     ("maintenance.auto", "false"),
     ("submodule.recurse", "false"),
     ("i18n.commitEncoding", "utf-8"),
-    ("core.filesRefLockTimeout", "3000"),
-    ("core.packedRefsTimeout", "5000"),
+    ("core.filesRefLockTimeout", "1000"),
+    ("core.packedRefsTimeout", "1000"),
     ("advice.addEmbeddedRepo", "false"),
 )
 """What is off even in a checkout of the user's."""
@@ -114,13 +115,17 @@ class Said(NamedTuple):
 
 
 class GitFailed(WorldError):
-    """Git refused; `said` is what it said, and `host` is true where the machine and not the repository is the cause."""
+    """Git refused; `said` is what it said, and `host` is true where the machine is the cause.
+
+    `lock` tells of a lock file of another git, if that kept it waiting.
+    """
 
     def __init__(self, what: str, said: Said) -> None:
         """Name the call in words, and hand over the answer."""
         lines = [line for line in said.err.splitlines() if not line.startswith("hint:")]
         self.said = said
         self.host = bool(_HOST.search(said.err))
+        self.lock = foreign_lock(said.err)
         super().__init__(f"{what}: " + " ".join(lines[-_TOLD_LINES:] or [f"git ended with {said.code}"]))
 
 

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
+from loopr.errors import Problem
+
 STALE_SECS = 30.0
+_FOREIGN = re.compile(
+    r"Unable to create '(?P<lock>.+?\.lock)': File exists"
+    r"|could not lock config file (?P<config>.+?): File exists"
+)
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
@@ -31,6 +40,22 @@ def held(path: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)  # not unlocked: a git that still runs under it has a copy
+
+
+def foreign_lock(said: str) -> Problem | None:
+    """Read from what git says which lock file of another git kept it waiting; None if none did.
+
+    It says since when the file is there, not how old it is: the words stay the same.
+    """
+    found = _FOREIGN.search(said)
+    if found is None:
+        return None
+    path, since = Path(found["lock"] or f"{found['config']}.lock"), ""
+    with suppress(OSError):  # it may be gone by now
+        at = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+        since = f" (there since {at:%Y-%m-%d %H:%M:%S} UTC)"
+    hint = f"if no git is at work there: `rm {shlex.quote(str(path))}`"
+    return Problem(f"is held by another git{since}: loopr waits for it", str(path), hint)
 
 
 def remove_stale(folders: list[Path], older_secs: float = STALE_SECS) -> list[Path]:
