@@ -6,14 +6,19 @@ never carry what is to be done: that stands in the journal.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+import sys
+import termios
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 NAME = "engine.bell"
+LOOK_SECS = 0.02
 
 
 class Bell:
@@ -68,3 +73,27 @@ def ring(state: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def is_answered(state: Path, secs: float) -> bool:
+    """Ring, and say whether it is heard within a while; True where nobody listens."""
+    try:
+        descriptor = os.open(state / NAME, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode) or not ring(state):
+            return True
+        ends = time.monotonic() + secs
+        while _unheard(descriptor):
+            if time.monotonic() > ends:
+                return False
+            time.sleep(LOOK_SECS)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _unheard(descriptor: int) -> int:
+    """Return how many rings nobody has heard yet."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
