@@ -255,6 +255,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "lost": lambda story, name, rest: [o.AttemptLost(*_key(story, name))],
     "used": _used,
     "ended": lambda story, name, rest: [o.AttemptEnded(*_key(story, name), trouble(story, rest))],
+    "stopped": lambda story, name, rest: [o.AttemptStopped(*_key(story, name), rest or "it was stopped")],
     "judged": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest))],
     "landed": _landed,
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],

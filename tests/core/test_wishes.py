@@ -280,3 +280,19 @@ def test_a_thousand_refusals_are_ten_events() -> None:
     for tries in range(1, 1_000):
         story.wish(wishes.deny(story.forest, "p/a#1", "stop", "", tries))
     assert sum(isinstance(each, w.SteeringRefused) for each, _ in story.log) == 10
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_stop_that_nobody_wrote_down_is_free(state: str) -> None:
+    """A command that was ended with its engine costs nothing and gives up its slot; else it is old news."""
+    story = in_state(state)
+    before = story["p/a"]
+    if state in ("pending", "backoff"):
+        return  # there is no attempt that could be told of
+    go_on(story, "stopped p/a: the engine was stopped by ada")
+    after = story["p/a"]
+    if state in ("leased", "running"):
+        assert (after.status, after.failures, after.lease, after.ending) == (Status.PENDING, 0, None, None)
+    else:
+        assert after.status is before.status
+    story.verify()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.repos import opened
-from tests.e2e.stopping import NAMES, SCENES, WAYS, Setting, clear, stop
+from tests.e2e.stopping import GRACE_SECS, NAMES, SCENES, WAYS, Setting, clear, stop
 
 ROUNDS = 100
 CODES = {"SIGTERM": (143,), "Ctrl-C twice": (130,), "stop --now": (0, 1, 4, 5)}
@@ -46,6 +46,50 @@ def test_an_engine_that_waits_ends_at_once(tmp_path: Path, name: str) -> None:
     """An engine that waits ends in time when it is told to; the next run ends its plan."""
     seed = list(SCENES).index(name)
     play(tmp_path, name, "stop --now" if name == "hook" else WAYS[seed % len(WAYS)], seed)
+
+
+CHECK = """
+test "$LOOPR_LOOP" = demo/b || exit 0
+echo "$LOOPR_LOOP" >> "$DESK/asked"
+number=$(wc -l < "$DESK/asked")
+tell "asked $number"
+trap '' TERM
+test "$number" -gt 2 || wait_at "judge $number"
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_landing_that_asks_its_judge_gives_way(tmp_path: Path, way: str) -> None:
+    """A landing whose check works still is left to the next run, which asks that check anew."""
+    with ExitStack() as stack:
+        at = Setting(stack.enter_context(opened(tmp_path)), random.Random(way), stack)
+        repo = at.repo.found()
+        for gate in ("judge 1", "judge 2", "late"):
+            repo.gate(gate)
+        work = 'test "$LOOPR_LOOP" = demo/b || wait_at late; echo x > "$(basename "$LOOPR_LOOP")"'
+        run, check = repo.script("code", work), repo.script("check", CHECK)
+        repo.settings(
+            f"types:\n  plan: {{child: code}}\n  code: {{run: '{run}', check: '{check}'}}\n"
+            f"timeouts: {{grace_secs: {GRACE_SECS:g}}}\n"
+        )
+        repo.write({"plan.md": "---\nid: demo\nchildren: [{id: a}, {id: b}]\n---\n# Demo\n"})
+        process = repo.begin("start", "plan.md")
+        assert repo.heard() == ["asked 1"]
+        repo.gates["late"].open()
+        repo.until("landed", words='"loop": "demo/a"')
+        repo.gates["judge 1"].open()
+        assert repo.heard() == ["asked 2"]
+        assert repo.statuses()["demo/b"] == "landing"
+        stopped = stop(at, process, way)
+        assert stopped.secs <= stopped.allowed_secs, stopped
+        told = stopped.said.err + (stopped.verb.err if stopped.verb is not None else "")
+        assert told.count("left to the next run: landing of demo/b") == 1 + (way == "stop --now")
+        assert repo.statuses()["demo/b"] == "landing"
+        repo.loopr("run")
+        assert repo.note("asked").count("demo/b") == 3
+        assert set(repo.statuses().values()) == {"complete"}
+        assert repo.granted() == {"demo/a": 1, "demo/b": 1}
+        assert not repo.events("broke", "refused", "limited")
 
 
 @pytest.mark.soak

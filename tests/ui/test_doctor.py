@@ -12,7 +12,11 @@ from typing import Any
 import apsw
 import pytest
 
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.wiring import Workspace
 from loopr.world import host_facts
+from loopr.world.bell import Bell
 from loopr.world.host_facts import mount_of
 from loopr.world.lock import EngineLock
 from tests.ui.calls import PLAN, Answer, everything, git, loopr, program, repository
@@ -459,6 +463,37 @@ def test_who_holds_the_workspace_is_named(tmp_path: Path) -> None:
         ok, text = verdict(repo, "engine")
     assert ok is True
     assert f"an engine holds the workspace: pid {os.getpid()} on " in text
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (w.LaneParked("default", "no credit"), "the lane default is parked: no credit"),
+        (w.LaneRested("default", 1, 253_402_300_799_000, 0, "full"), "default rests until 9999"),
+        (w.ProblemSeen("p/a", "p.lock is held"), "p/a: p.lock is held"),
+    ],
+)
+def test_a_wait_without_an_end_is_wrong(tmp_path: Path, event: Event, words: str) -> None:
+    """What waits for a person, or for years, is never told as nothing wrong."""
+    repo = workspace(tmp_path)
+    with Workspace(repo).visit() as engine:
+        engine.mind.decide(lambda forest, now: iter([event]))
+    answer = doctor(repo)
+    assert answer.code == 78
+    (found,) = [row for row in rows(answer, "waits") if row["ok"] is False]
+    assert words in found["text"]
+    assert found["hint"] or isinstance(event, w.ProblemSeen)
+
+
+def test_an_engine_that_does_not_look_is_wrong(tmp_path: Path) -> None:
+    """An engine that hears no bell is told with the line that ends it."""
+    repo = workspace(tmp_path)
+    state = repo / ".git/loopr"
+    with EngineLock.acquire(state / "engine.lock", "engine"), Bell(state):
+        (found,) = rows(doctor(repo), "processes")
+    assert found["ok"] is False
+    assert f"the engine (pid {os.getpid()}) has not answered" in found["text"]
+    assert "loopr stop --now" in found["hint"]
 
 
 def test_a_state_that_was_left_behind_is_remarked_on(tmp_path: Path) -> None:

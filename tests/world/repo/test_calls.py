@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from loopr.core.model import Failure
+from loopr.driving.outcomes import trouble_before
 from loopr.errors import WorldError
 from loopr.world.repo.calls import QUIET, GitFailed
 from loopr.world.repo.locks import held
@@ -76,6 +78,29 @@ def test_a_lock_that_passes_is_waited_for(tmp_path: Path) -> None:
     with pytest.raises(GitFailed, match="File exists") as caught:
         ground.door.run("config", "--local", "loopr.test", "2")
     assert caught.value.host
+
+
+@pytest.mark.parametrize("name", ["config.lock", "refs/heads/other.lock", "packed-refs.lock"])
+def test_a_lock_of_another_git_is_named(name: str, tmp_path: Path) -> None:
+    """Whoever is kept by a lock file is told its name, since when it is there, and the line."""
+    root = plant(tmp_path / "re po")
+    git(root, "branch", "other")
+    git(root, "pack-refs", "--all")
+    lock, door = root / ".git" / name, ground_of(root).door
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    os.utime(lock, (0, 0))
+    with pytest.raises(GitFailed) as caught:
+        if name == "config.lock":
+            door.run("config", "--local", "loopr.test", "2")
+        else:
+            move_refs(door, [Move("refs/heads/other", "")])
+    told = caught.value.lock
+    assert told is not None
+    assert told.where == str(lock)
+    assert "there since 1970-01-01 00:00:00 UTC" in told.message
+    assert f"rm '{lock}'" in told.hint
+    assert trouble_before(caught.value).failure is Failure.HOST
 
 
 @pytest.mark.parametrize("name", ["repo", "re po"])
