@@ -12,7 +12,7 @@ from loopr.core import events as e
 from loopr.core import workspace_events as w
 from loopr.core.backoff import backoff_ms
 from loopr.core.events import Event
-from loopr.core.limits import own_budget_reached, ramp_after, rest_ms
+from loopr.core.limits import LONGEST_WINDOW_MS, own_budget_reached, ramp_after, rest_ms
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
 from loopr.core.scene import Scene
@@ -115,7 +115,7 @@ def _limited(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[E
     """The lane rests; a limit of an attempt from before the rest may only lengthen it."""
     name = trouble.lane or loop.lane or ""
     lane = scene.shared.lane(name)
-    asked = trouble.resets_at or (now + trouble.retry_after_ms if trouble.retry_after_ms else 0)
+    asked = _asked_until(scene, name, trouble, now)
     grant = loop.lease.grant if loop.lease is not None else 0
     yield _free(scene, loop, trouble)
     if grant > lane.rest_grant:
@@ -123,6 +123,14 @@ def _limited(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[E
         yield w.LaneRested(name, lane.hits + 1, until, scene.shared.grants, trouble.reason)
     elif asked > lane.rest_until:
         yield w.LaneRested(name, lane.hits, asked, lane.rest_grant, trouble.reason)
+
+
+def _asked_until(scene: Scene, name: str, trouble: Trouble, now: int) -> int:
+    """Say until when a lane is asked to rest, 0 where no time is told: anybody may write a time, so it has a bound."""
+    asked = trouble.resets_at or (now + trouble.retry_after_ms if trouble.retry_after_ms else 0)
+    if trouble.vouched and asked <= now + LONGEST_WINDOW_MS:
+        return asked
+    return min(asked, now + scene.policy.lane(name).max_rest_ms)
 
 
 def _lane(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:

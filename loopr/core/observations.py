@@ -81,7 +81,10 @@ class DeclaredWritten(Observation):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why something did not end well: its class, the words for a person, and what a provider said of the time."""
+    """Why something did not end well: its class, the words for a person, and what a provider said of the time.
+
+    `vouched` is true where the reader of a preset has read that time in what the client itself reports.
+    """
 
     failure: Failure
     reason: str
@@ -90,6 +93,7 @@ class Trouble:
     resets_at: int | None = None
     retry_after_ms: int | None = None
     lane: str = ""
+    vouched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

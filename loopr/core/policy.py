@@ -100,11 +100,13 @@ class LanePolicy:
     """One provider account: how many at once, and what a million tokens cost where its client does not say.
 
     `slow_above` is the used share of the provider's window, in thousandths, above which fewer are started.
+    `max_rest_ms` is the longest rest that a result file or plain text can ask for.
     """
 
     max_concurrent: int | None = None
     micro_usd_per_mtok: int | None = None
     slow_above: int | None = None
+    max_rest_ms: int = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,10 @@ def trouble_of(
     retry_after = advice.retry_after_ms if advice is not None else None
     mark = feedback.signature(outcome.code, said.tail, said.worktree) if strict is Failure.REFUSED else ""
     launch = outcome.reason == "not_started"
-    if report is not None and strict is report.failure:
-        resets_at, retry_after = resets_at or report.resets_at_ms, retry_after or report.retry_after_ms
-    return Trouble(strict, reason, mark, launch, resets_at=resets_at, retry_after_ms=retry_after)
+    vouched = False
+    if report is not None and strict is report.failure and not (resets_at or retry_after):
+        resets_at, retry_after, vouched = report.resets_at_ms, report.retry_after_ms, report.vouched
+    return Trouble(strict, reason, mark, launch, resets_at=resets_at, retry_after_ms=retry_after, vouched=vouched)
 
 
 def was_stopped(outcome: Outcome) -> bool:

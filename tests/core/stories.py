@@ -40,7 +40,7 @@ from tests.core.workspaces import START, STEADY, Story, ladder, same, settings, 
 __all__ = ["START", "STEADY", "Story", "go_on", "ladder", "millis", "outline", "settings", "tell", "whole"]
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_OPTIONS = re.compile(r"\b(sig|after|resets|lane)=(\S+)")
+_OPTIONS = re.compile(r"\b(sig|after|resets|lane|by)=(\S+)")
 
 
 def millis(text: str) -> int:
@@ -210,6 +210,7 @@ def trouble(story: Story, text: str) -> o.Trouble | None:
         resets_at=story.now + millis(said["resets"]) if "resets" in said else None,
         retry_after_ms=millis(said["after"]) if "after" in said else None,
         lane=said.get("lane", ""),
+        vouched=said.get("by") == "reader",
     )
 
 

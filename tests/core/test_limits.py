@@ -135,7 +135,10 @@ def test_a_limit_costs_the_loop_nothing() -> None:
         ("", 2_000),
         ("after=1s", 2_000),
         ("after=90s", 90_000),
-        ("resets=3h", 10_800_000),
+        ("resets=3h by=reader", 10_800_000),
+        ("resets=3h", 3_600_000),  # anybody may have written that
+        ("after=999999h", 3_600_000),
+        ("after=999999h by=reader", 3_600_000),  # no provider's window is so long
         ("resets=90s after=5s", 90_000),
     ],
 )

@@ -111,6 +111,19 @@ def test_a_pool_of_accounts(repo: Repo) -> None:
     assert "lane one: backing off until" in repo.loopr("status").out
 
 
+@pytest.mark.parametrize("asked", ['"resets_at": "9999-12-31T00:00:00Z"', '"retry_after_secs": 1e9'])
+def test_a_rest_that_a_result_file_asks_for_has_a_bound(repo: Repo, asked: str) -> None:
+    """However long a command asks its lane to rest, the lane takes loops again after `max_rest_secs`; two others land."""
+    limit = f'"status": "limited", "message": "for ever", {asked}'
+    (repo.desk / "limit").write_text(limit)
+    script = 'case "$LOOPR_LOOP#$LOOPR_ATTEMPT" in "demo/a#1") result "$(cat "$DESK/limit")" ;; esac; echo x > x'
+    plan(repo, script, "a b c", text="lanes: {default: {max_rest_secs: 3}}\n")
+    repo.loopr("start", "plan.md")
+    assert set(repo.statuses().values()) == {"complete"}
+    (rest,) = repo.events("lane_rested")
+    assert rest["data"]["until"] == rest["at"] + 3_000
+
+
 # --- before the wall --------------------------------------------------------------------------------------------------
 
 

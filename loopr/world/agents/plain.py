@@ -19,6 +19,8 @@ _MORE_LINES = 5  # of a message that is wrapped
 class PlainReader(Reader):
     """Reads text."""
 
+    vouches = False
+
     def __init__(self, rules: Rules) -> None:
         """Begin with nothing read."""
         super().__init__(rules)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from loopr.world.agents.lines import Event, Lines, events_in
 from loopr.world.agents.waits import NO_WAIT, wait_in
@@ -31,6 +31,8 @@ _OF_INPUT = ("command", "file_path", "filePath", "path", "pattern", "query", "ur
 
 class Reader(ABC):
     """Reads the stream of one attempt; `last` is what its agent said or did last, `used` what it has used so far."""
+
+    vouches: ClassVar[bool] = True  # for the times that it reads; text that anybody may print says nothing for sure
 
     def __init__(self, rules: Rules) -> None:
         """Begin with nothing read."""
@@ -65,6 +67,7 @@ class Reader(ABC):
             verdict.until_ms,
             verdict.retry_after_ms,
             self.share,
+            self.vouches,
         )
 
     def _heed(self, lines: Iterable[str]) -> list[str]:

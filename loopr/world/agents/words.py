@@ -90,7 +90,7 @@ class Report(NamedTuple):
     """All that the stream of an agent says of its work; `failure` is None for what ended well.
 
     `decides` is False where the stream says nothing of that, so that the exit code has the word. `share` is how much of
-    its provider's limits is used up, where that is told.
+    its provider's limits is used up, where that is told. `vouched` is False where any text may have told the times.
     """
 
     decides: bool
@@ -104,6 +104,7 @@ class Report(NamedTuple):
     resets_at_ms: int | None = None
     retry_after_ms: int | None = None
     share: Share | None = None
+    vouched: bool = False
 
 
 class Rules:

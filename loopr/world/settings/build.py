@@ -212,7 +212,8 @@ def _lane_policy(values: Values) -> LanePolicy:
     """Build what decisions see of a lane."""
     slow_above = values["slow_above"]
     thousandths = None if slow_above is None else scaled(slow_above, 1000)
-    return LanePolicy(values["max_concurrent"], _micro_usd(values["usd_per_mtok"]), thousandths)
+    price = _micro_usd(values["usd_per_mtok"])
+    return LanePolicy(values["max_concurrent"], price, thousandths, _ms(values["max_rest_secs"]))
 
 
 def _lane_settings(name: str, values: Values) -> LaneSettings:

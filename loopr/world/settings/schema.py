@@ -116,6 +116,7 @@ _LANE = block(
     max_concurrent=whole(None, "How many attempts may use the lane at once; null is no limit."),
     usd_per_mtok=number(None, "What a million tokens cost, for clients that report no cost."),
     slow_above=positive(None, "The used share of the provider's window above which fewer are started.", most=1),
+    max_rest_secs=positive(3600, "The longest rest that a result file or plain text can ask for."),
     env=environment("this lane"),
 )
 
