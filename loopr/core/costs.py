@@ -155,6 +155,15 @@ def host_rest_ms(scene: Scene, refusals: int) -> int:
     return backoff_ms(scene.policy.retry, refusals, "host", refusals)
 
 
+def clear_suspects(scene: Scene, loop: Loop, trouble: Trouble | None) -> Iterator[Event]:
+    """Let those be at work together again of whom one has worked since the harm, and has ended without another."""
+    lease, own = loop.lease, [each for each in scene.shared.suspects if loop.id in each.loops]
+    if not own or lease is None or lease.judge_only or any(lease.grant <= each.grant for each in own):
+        return
+    if trouble is None or not (trouble.harm or trouble.launch or trouble.failure in _SAYS_NOTHING_OF_THE_LANE):
+        yield w.SuspectsCleared(loop.id, tuple(dict.fromkeys(name for each in own for name in each.loops)))
+
+
 def has_worked(scene: Scene, loop: Loop) -> Iterator[Event]:
     """Let lane and machine forget what they have refused before this attempt."""
     if scene.shared.host.refusals and not scene.shared.host.reason:

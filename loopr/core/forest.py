@@ -67,6 +67,11 @@ class Forest(Scene):
         if isinstance(event, w.PolicyLoaded):
             self.ledger.window_ms = self.policy.window_ms
             self.reindex()
+        elif isinstance(event, w.SharedHarmed | w.SuspectsCleared):
+            members = event.during if isinstance(event, w.SharedHarmed) else event.loops
+            for loop_id in members:
+                if loop_id in self.loops:
+                    self._reconsider(loop_id)
         elif isinstance(event, w.ClockMoved):
             self.at = at  # the one event after which instants are smaller; backoffs are compared with it
             self._move_clock(event.by_ms)

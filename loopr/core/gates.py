@@ -153,6 +153,17 @@ def line_holder(scene: Scene, loop: Loop) -> str | None:
     return min(((each.place, each.id) for each in holders), default=(0, None))[1]
 
 
+def _apart(scene: Scene, loop: Loop, now: int) -> Closed:
+    """It was at work with others when something was harmed, and one of those is at work."""
+    for suspects in scene.shared.suspects:
+        if loop.id in suspects.loops:
+            other = next((each for each in suspects.loops if each != loop.id and each in scene.occupancy.loops), None)
+            if other is not None:
+                names = ", ".join(suspects.names)
+                return f"not beside {other} until one ends without harm: both ran when {names} was changed", None
+    return None
+
+
 def _project(scene: Scene, loop: Loop, now: int) -> Closed:
     """Its project has as many loops as it may."""
     limit = scene.policy.project(loop.project).max_concurrent
@@ -202,6 +213,7 @@ GATES: tuple[tuple[str, Check], ...] = (
     ("lane", _lane),
     ("budget", _budget),
     ("serial", _serial),
+    ("apart", _apart),
     ("project", _project),
     ("type", _type),
     ("capacity", _capacity),
@@ -215,7 +227,10 @@ _OWN_GATES, _GROUP_GATES = GATES[:8], GATES[8:]
 _BY_NAME = dict(GATES)
 SHARED_GATES: tuple[tuple[str, Check], ...] = (
     ("paused", lambda scene, loop, now: _held_scope(scene, loop)),
-    *((name, _BY_NAME[name]) for name in ("lane", "budget", "serial", "project", "type", "capacity", "host", "drain")),
+    *(
+        (name, _BY_NAME[name])
+        for name in ("lane", "budget", "serial", "apart", "project", "type", "capacity", "host", "drain")
+    ),
 )
 """Those that open and close for a whole group of loops at once (`ranking.py`)."""
 

@@ -25,6 +25,7 @@ class GroupKey(NamedTuple):
     lanes: tuple[tuple[str, ...], ...]
     line: str
     command: bool
+    suspects: tuple[int, ...] = ()
 
 
 def group_key(scene: Scene, loop: Loop) -> GroupKey:
@@ -38,6 +39,7 @@ def group_key(scene: Scene, loop: Loop) -> GroupKey:
         tuple([crew.lanes for crew in scene.crews_of(loop)]),
         line,
         loop.command or own.has_command,
+        tuple([each.number for each in scene.shared.suspects if loop.id in each.loops]),
     )
 
 

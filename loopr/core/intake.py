@@ -12,7 +12,7 @@ from typing import Any
 from loopr.core import events as e
 from loopr.core import observations as o
 from loopr.core import workspace_events as w
-from loopr.core.costs import attempt_of, cost, failure_target, has_worked
+from loopr.core.costs import attempt_of, clear_suspects, cost, failure_target, has_worked
 from loopr.core.declaring import (
     after_landing,
     change_entry,
@@ -234,6 +234,7 @@ def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Eve
     if loop.status is Status.LEASED and (seen.trouble is None or seen.trouble.failure in _HAS_RUN):
         yield e.AttemptStarted(loop.id, seen.attempt)  # the report of its beginning was lost or is late
         loop = scene.loops[loop.id]
+    yield from clear_suspects(scene, loop, seen.trouble)
     if seen.trouble is not None and loop.status in (Status.LEASED, Status.RUNNING):
         yield from cost(scene, loop, seen.trouble, now)
     elif seen.trouble is None and loop.status is Status.RUNNING:

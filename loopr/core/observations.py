@@ -83,7 +83,8 @@ class DeclaredWritten(Observation):
 class Trouble:
     """Why something did not end well: its class, the words for a person, and what a provider said of the time.
 
-    `vouched` is true where the reader of a preset has read that time in what the client itself reports.
+    `vouched` is true where the reader of a preset has read that time in what the client itself reports, `harm` where
+    it is something that was done to others.
     """
 
     failure: Failure
@@ -94,6 +95,7 @@ class Trouble:
     retry_after_ms: int | None = None
     lane: str = ""
     vouched: bool = False
+    harm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,35 @@ class GrowthSeen(Observation):
 
     during: str
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HarmSeen(Observation):
+    """While these loops were at work what all worktrees share was changed so that it harms somebody.
+
+    `number` grows with each look that finds something: told twice, it counts once.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    during: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchMoveSeen(Observation):
+    """A person's branch was moved while these loops were at work, and stays where it is.
+
+    `explained` is true where a person's own checkout has done it, by its own log; `undo` says what takes it back.
+    """
+
+    number: int
+    repo: str
+    branch: str
+    old: str
+    new: str
+    during: tuple[str, ...]
+    explained: bool
+    undo: str = ""
 
 
 @dataclass(frozen=True, slots=True)

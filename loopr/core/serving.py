@@ -76,6 +76,19 @@ def _growth_seen(scene: Scene, seen: o.GrowthSeen, now: int) -> Iterator[Event]:
     yield w.SharedGrew(seen.during, seen.names)
 
 
+def _harm_seen(scene: Scene, seen: o.HarmSeen, now: int) -> Iterator[Event]:
+    """Something was harmed; told once, though an engine that ended meanwhile may tell it again."""
+    if seen.number > scene.shared.looked:
+        yield w.SharedHarmed(seen.number, seen.names, seen.during)
+
+
+def _branch_move_seen(scene: Scene, seen: o.BranchMoveSeen, now: int) -> Iterator[Event]:
+    """A branch of a person's has moved, and stays."""
+    if seen.number > scene.shared.looked:
+        where = (seen.repo, seen.branch, seen.old, seen.new)
+        yield w.BranchMoved(seen.number, *where, seen.during, seen.explained, seen.undo)
+
+
 # --- who is told ----------------------------------------------------------------------------------------------------
 
 
@@ -104,6 +117,8 @@ SERVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event
     o.ClockBehind: _clock_behind,
     o.CameHome: _came_home,
     o.GrowthSeen: _growth_seen,
+    o.HarmSeen: _harm_seen,
+    o.BranchMoveSeen: _branch_move_seen,
     o.ListenersSet: _listeners_set,
     o.ListenerTold: _listener_told,
 }

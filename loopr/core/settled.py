@@ -16,7 +16,7 @@ from loopr.core.limits import lane_full
 from loopr.core.model import FINISHED, Gate, Loop, Status
 
 _ENDED_BADLY = frozenset({Status.FAILED, Status.PARKED})
-_CEILINGS = frozenset({"budget", "project", "type", "capacity"})
+_CEILINGS = frozenset({"apart", "budget", "project", "type", "capacity"})
 
 
 class Standing(IntEnum):

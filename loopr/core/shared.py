@@ -32,6 +32,30 @@ class Denied(NamedTuple):
     at: int
 
 
+class Suspects(NamedTuple):
+    """The loops that were at work when something was harmed, the last lease granted then, and what was harmed."""
+
+    number: int
+    loops: tuple[str, ...]
+    grant: int
+    names: tuple[str, ...]
+
+
+class Moved(NamedTuple):
+    """Where a person's branch went while loops were at work, and whether a person's checkout explains it."""
+
+    old: str
+    new: str
+    during: tuple[str, ...]
+    explained: bool
+    undo: str
+
+
+def moved_key(repo: str, branch: str) -> str:
+    """Return the key under which the move of a branch is remembered."""
+    return f"{repo} {branch}"
+
+
 class Shared:
     """The state beside the loops."""
 
@@ -49,6 +73,9 @@ class Shared:
         self.problems: dict[str, str] = {}
         self.heard: dict[str, int] = {}
         self.denied: dict[str, Denied] = {}
+        self.moved: dict[str, Moved] = {}
+        self.suspects: tuple[Suspects, ...] = ()
+        self.looked = 0
         self.engine = Engine()
         self.host = Host()
         self.dispatch: tuple[str, ...] = ()
@@ -87,6 +114,16 @@ class Shared:
         """Return the last that is told of a wish that a loop was refused."""
         return self.denied.get(f"{loop_id} {wish}")
 
+    def suspect(self, suspects: tuple[Suspects, ...]) -> None:
+        """Set of whom no two are at work at once."""
+        self.suspects = suspects
+        self.dirty.add("suspects")
+
+    def has_looked(self, number: int) -> None:
+        """Note up to which look all is told."""
+        self.looked = max(self.looked, number)
+        self.dirty.add("looked")
+
     def finished(self, project: str, at: int) -> None:
         """Note when a project last had a completion."""
         self.put("completed", project, at)
@@ -115,7 +152,7 @@ class Shared:
     def row_keys(self) -> list[str]:
         """List the keys of all rows."""
         named = [f"{kind}/{name}" for kind, table in self._tables().items() for name in table]
-        return sorted(["policy", "seal", "engine", "host", "dispatch", "grants", *named])
+        return sorted(["policy", "seal", "engine", "host", "dispatch", "grants", "looked", "suspects", *named])
 
     def read(self, rows: Mapping[str, Any]) -> None:
         """Take the state from rows."""
@@ -135,6 +172,10 @@ class Shared:
                     self.seal = value
                 case "grants":
                     self.grants = value
+                case "looked":
+                    self.looked = value
+                case "suspects":
+                    self.suspects = tuple(Suspects(each[0], tuple(each[1]), each[2], tuple(each[3])) for each in value)
                 case _ if kind in _READ:
                     self._tables()[kind][name] = _READ[kind](value)
 
@@ -150,6 +191,7 @@ class Shared:
             "problem": self.problems,
             "heard": self.heard,
             "denied": self.denied,
+            "moved": self.moved,
         }
 
 
@@ -163,4 +205,5 @@ _READ: Mapping[str, Any] = {
     "problem": str,
     "heard": int,
     "denied": lambda value: Denied(*value),
+    "moved": lambda value: Moved(value[0], value[1], tuple(value[2]), *value[3:]),
 }

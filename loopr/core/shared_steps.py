@@ -9,7 +9,7 @@ from loopr.core import workspace_events as w
 from loopr.core.events import Event
 from loopr.core.model import Bound, Convoy, Engine, Hold, Host
 from loopr.core.policy import decode_policy
-from loopr.core.shared import Shared
+from loopr.core.shared import Moved, Shared, Suspects, moved_key
 
 RAMP_END = 1 << 16
 """A ramp that has grown this wide is no ramp any more."""
@@ -42,8 +42,8 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
             shared.queue_up((*event.loops, *shared.dispatch))
         case w.ProblemSeen() | w.ProblemGone() | w.ListenerHeard() | w.ListenerLeft():
             _apply_word(shared, event)
-        case w.PlanCameHome() | w.SharedGrew():
-            pass  # told, and nothing else
+        case w.SharedGrew() | w.SharedHarmed() | w.SuspectsCleared() | w.BranchMoved() | w.PlanCameHome():
+            _apply_look(shared, event)
         case w.ScopeHeld() | w.ScopeLifted():
             _apply_hold(shared, event, at)
         case w.LaneRested() | w.LaneWorked() | w.LaneMeasured() | w.LaneParked() | w.LaneReset():
@@ -63,6 +63,33 @@ def _apply_word(shared: Shared, event: w.ProblemSeen | w.ProblemGone | w.Listene
             shared.put("heard", event.listener, event.upto)
         case w.ListenerLeft():
             shared.drop("heard", event.listener)
+
+
+def _apply_look(shared: Shared, event: Event) -> None:
+    """Note what was changed of what all worktrees share, and who is kept from being at work with whom."""
+    match event:
+        case w.SharedHarmed():
+            shared.has_looked(event.number)
+            if len(event.during) > 1:
+                others = (each for each in shared.suspects if not set(each.loops).issubset(event.during))
+                shared.suspect((*others, Suspects(event.number, event.during, shared.grants, event.names)))
+        case w.SuspectsCleared():
+            shared.suspect(tuple(each for each in shared.suspects if event.loop not in each.loops))
+        case w.BranchMoved():
+            shared.has_looked(event.number)
+            moved = Moved(event.old, event.new, event.during, event.explained, event.undo)
+            shared.put("moved", moved_key(event.repo, event.branch), moved)
+        case w.PlanCameHome() if event.plan in shared.plans:
+            key = moved_key(shared.plans[event.plan].repo, event.branch)
+            if key in shared.moved:
+                shared.drop("moved", key)
+
+
+def _forget_moves(shared: Shared) -> None:
+    """Forget the moves that a checkout explains, and those of branches that no plan comes home to."""
+    bases = {moved_key(each.repo, each.base_branch) for each in shared.plans.values()}
+    for key in [key for key, each in shared.moved.items() if each.explained or key not in bases]:
+        shared.drop("moved", key)
 
 
 def _apply_hold(shared: Shared, event: w.ScopeHeld | w.ScopeLifted, at: int) -> None:
@@ -108,6 +135,7 @@ def _apply_engine(shared: Shared, event: Event, at: int) -> None:
     match event:
         case w.EngineStarted():
             shared.engine = Engine(started_at=at)
+            _forget_moves(shared)
         case w.EngineDraining():
             shared.engine = shared.engine._replace(draining=True)
         case w.EngineEnded():

@@ -185,6 +185,40 @@ class SharedGrew(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedHarmed(Event):
+    """What all worktrees share was changed so that it harms somebody, while these loops were at work.
+
+    One that was alone is to blame. Of several no two are at work at once until one has ended without harm.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    during: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectsCleared(Event):
+    """A loop that was at work when something was harmed has ended without harm: these may run beside each other."""
+
+    loop: str
+    loops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchMoved(Event):
+    """A person's branch was moved while loops were at work, by a person's checkout or else not, and it stays."""
+
+    number: int
+    repo: str
+    branch: str
+    old: str
+    new: str
+    during: tuple[str, ...]
+    explained: bool
+    undo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ListenerHeard(Event):
     """A hook or an address has been told of all that concerns it up to an event; one that is new begins there."""
 

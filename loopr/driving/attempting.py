@@ -19,9 +19,11 @@ from loopr.core.observations import Trouble
 from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell, Until
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
+from loopr.driving.leavings import is_plain_file, keep_output
+from loopr.driving.lookout import blame, tell_changed
 from loopr.driving.materials import RESULT, Spot, own_folder, step_spec, write_materials
 from loopr.driving.outcomes import Said, end_of, listed, refusal, trouble_before, trouble_of, was_stopped
-from loopr.driving.sentry import NOTHING
+from loopr.driving.sentry import NOTHING, Changed
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.errors import LooprError, Problem
 from loopr.grounds import claim
@@ -45,7 +47,6 @@ from loopr.world.runs import CIRCUMSTANCES, OUTPUT, Refusal
 READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
 LOST_TRIES = 5  # one that always takes its watchers down with it is at fault itself
 TAIL_BYTES = 64 * 1024
-MAX_OUTPUT_BYTES = 1 << 20
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 Made = TypeVar("Made")
 
@@ -127,7 +128,7 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
         yield Later(made)
     spot = made
     own = own_folder(spot.folder)
-    if not _is_plain_file(own / READY):
+    if not is_plain_file(own / READY):
         settings = kit.settings.of_project(task.loop.project)
         setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
         yield from _beside(kit, task, spot, setup)
@@ -140,6 +141,9 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
 def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
     """Take the loop's worktree, with the newest of its plan's work in it."""
     claim(kit.place, ground)
+    sentry = kit.sentry_of(task)
+    if sentry is not None:  # before git touches anything that a loop may have left
+        sentry.begin(task.loop.lease_id)
     with held(ground.state / "locks" / "plans.lock"):  # others may prepare the first work of a plan at this moment
         tip: PlanTip = ensure_plan(ground, task.loop.plan, task.base_commit)
     if tip.problem is not None:
@@ -151,9 +155,6 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
     base = worktree.tip
     if not (worktree.fresh and worktree.tip == tip.tip):
         base = take_over(ground, task.name, task.loop.plan, kit.clock()).tip
-    sentry = kit.sentry_of(task)
-    if sentry is not None:
-        sentry.begin(task.loop.lease_id)
     return _note_spot(kit, task, Spot(worktree.folder, base))
 
 
@@ -209,15 +210,14 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
 
     slow = kit.ground_of(task) is not None or task.preset is not None
     try:
-        used, trouble, heard, grown, ignored = (yield Do(work)) if slow else work()
+        used, trouble, heard, changed, ignored = (yield Do(work)) if slow else work()
     except StopAsked:
-        used, trouble, heard, grown, ignored = yield Do(work)
+        used, trouble, heard, changed, ignored = yield Do(work)
     except (LooprError, OSError) as error:
         return o.AttemptEnded(loop.id, task.attempt, replace(trouble_before(error), launch=False))
     if used is not None:
         yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
-    if grown:
-        yield Tell(o.GrowthSeen(loop.id, grown))
+    yield from tell_changed(task, changed)
     if ignored or task.attempt > 1:  # an earlier one may have been told of
         yield Tell(o.Noticed(f"{loop.id} {RESULT}", ignored))
     if heard is not None and heard.report.share is not None and loop.lane is not None:
@@ -231,7 +231,7 @@ class _Taken(NamedTuple):
     used: Usage | None
     trouble: Trouble | None
     heard: Heard | None
-    grown: tuple[str, ...]
+    changed: Changed
     ignored: str
 
 
@@ -239,8 +239,10 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     """Commit the files, keep what was handed over, and say what was used and what went wrong."""
     folder = folder_of(kit, task)
     run = kit.runs.ensure(task.name, task.attempt)
+    sentry = kit.sentry_of(task)  # looks first: what a command has planted must not run as the engine
+    changed = sentry.changed(task.loop.lease_id) if sentry is not None else NOTHING
     problems = _commit(kit, task, folder)
-    _keep_output(folder / OWN_FOLDER / OUTPUT, run / OUTPUT)
+    keep_output(folder / OWN_FOLDER / OUTPUT, run / OUTPUT)
     advice, ignored = read_advice(folder / OWN_FOLDER / RESULT)
     heard = hear_out(kit, task, outcome) if task.preset is not None else None
     veil = veil_of(kit, task, task.preset)
@@ -252,14 +254,12 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     if problems and (trouble is None or trouble.failure is Failure.REFUSED):
         text = "\n\n".join(filter(None, [listed(problems), text]))
         trouble = refusal(f"{problems[0]}", listed(problems), folder)
-    sentry = kit.sentry_of(task)
-    changed = sentry.changed(task.loop.lease_id) if sentry is not None else NOTHING
     if changed.touched:
-        return _Taken(used, Trouble(Failure.BLOCKED, changed.words), None, changed.grown, ignored)
+        return _Taken(used, blame(changed), None, changed, ignored)
     if trouble is not None and trouble.failure is Failure.REFUSED:
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
-    return _Taken(used, trouble, heard, changed.grown, ignored)
+    return _Taken(used, trouble, heard, changed, ignored)
 
 
 def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:
@@ -273,7 +273,7 @@ def receive(kit: Kit, task: Task) -> list[Problem]:
     """Take in what a pull worker has handed over, as after a command, and say what of it cannot stay so."""
     folder = folder_of(kit, task)
     problems = _commit(kit, task, folder)
-    _keep_output(folder / OWN_FOLDER / OUTPUT, kit.runs.folder(task.name, task.attempt) / OUTPUT)
+    keep_output(folder / OWN_FOLDER / OUTPUT, kit.runs.folder(task.name, task.attempt) / OUTPUT)
     return problems
 
 
@@ -307,25 +307,6 @@ def folder_of(kit: Kit, task: Task) -> Path:
     """Return where the attempt works."""
     noted = kit.runs.circumstances(task.name, task.attempt).get("folder")
     return Path(noted) if noted else kit.worktrees / task.name
-
-
-def _keep_output(source: Path, target: Path) -> None:
-    """Keep what was handed over where no command reaches it; nothing but a plain file counts."""
-    try:
-        if source.parent.is_symlink() or source.is_symlink() or not source.is_file():
-            return
-        with source.open("rb") as file:
-            raw = file.read(MAX_OUTPUT_BYTES + 1)
-    except FileNotFoundError:
-        return
-    fresh = target.with_name(f".{target.name}.new")
-    fresh.write_bytes(raw)
-    fresh.replace(target)
-
-
-def _is_plain_file(path: Path) -> bool:
-    """Say whether an ordinary file is there, through no link."""
-    return path.is_file() and not path.is_symlink()
 
 
 def tail_of(run: Path, names: tuple[str, ...] = STREAMS) -> bytes:

@@ -92,7 +92,7 @@ def kit_of(around: Surroundings, clock: Callable[[], int]) -> Kit:
         place,
         around.settings,
         grounds,
-        {repo: Sentry(ground) for repo, ground in grounds.items()},
+        {repo: Sentry(ground, repo, clock) for repo, ground in grounds.items()},
         around.hands(),
         Runs(place.state),
         Prompts(overrides if overrides.is_dir() else None),
@@ -111,7 +111,7 @@ def _reloaded(around: Surroundings, kit: Kit, engine: Engine) -> Reloaded:
     grounds = grounds_of(around)
     check_homes(around, engine.forest)
     kit.settings, kit.grounds = fresh, grounds
-    kit.sentries = {repo: kit.sentries.get(repo) or Sentry(ground) for repo, ground in grounds.items()}
+    kit.sentries = {repo: kit.sentries.get(repo) or Sentry(ground, repo, kit.clock) for repo, ground in grounds.items()}
     kit.hands = around.hands()
     engine.hands = kit.hands
     engine.mind.heed_policy(policy)

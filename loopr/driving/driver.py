@@ -303,6 +303,7 @@ class Driver:
         touched = dict.fromkeys(each.loop for each in events if isinstance(each, e.LoopEvent))
         for loop_id in touched:
             loop = self.forest.loops[loop_id]
+            self._effects.heed(self.forest, loop)
             self._perform(owed_to(loop))
             if loop.status in _OVER or loop.generation > 1:
                 self._effects.tidy(self.forest, loop)

@@ -25,6 +25,7 @@ from loopr.driving.judging import Fits, judge
 from loopr.driving.keeping import copy_journal
 from loopr.driving.kit import Kit, Task
 from loopr.driving.landing import bring_home
+from loopr.driving.lookout import heed, resume
 from loopr.driving.outcomes import trouble_before
 from loopr.driving.sites import site_of
 from loopr.errors import PlanError, Problem, SettingsError, WorldError
@@ -65,9 +66,14 @@ class Effects:
             owner = loop.lease or loop.ending
             if owner is not None and owner.expires_at is None:
                 folders |= self.kit.runs.steps(self._name_of(loop, owner.attempt), owner.attempt)
+        resume(self.kit, forest)
         states = self.jobs.attempts.adopt(folders)
         self._known = {run for run, state in states.items() if state != "unclaimed"}
         self.jobs.attempts.sweep(str(self.kit.place.root), lambda lease: self._is_pulled(forest, lease))
+
+    def heed(self, forest: Forest, loop: Loop) -> None:
+        """Keep an eye on a loop that is at work, and on none that is not any more."""
+        heed(self.kit, forest, loop)
 
     def _is_pulled(self, forest: Forest, lease: str) -> bool:
         """Say whether a lease is, or was, a pull worker's: its processes are not ours to end."""

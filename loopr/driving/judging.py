@@ -22,6 +22,7 @@ from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell
 from loopr.driving.agents import level_of
 from loopr.driving.attempting import folder_of, receive, run_after, used_by
 from loopr.driving.kit import Kit, Task
+from loopr.driving.lookout import begin_watch, end_watch
 from loopr.driving.materials import RESULT, Asks, Spot, own_folder, review_spec, step_spec, take_away
 from loopr.driving.outcomes import Said, found_nothing_to_do, listed, refusal, trouble_before, was_stopped
 from loopr.driving.reviewing import Judge, judges_of, pass_of, read_answer, trouble_in
@@ -74,8 +75,9 @@ def _receive(kit: Kit, task: Task) -> Generator[Asked, Any, Trouble | None]:
     """Take in what a pull worker has handed over; what cannot stay so is a no."""
     with suppress(LooprError, OSError):
         yield from run_after(kit, task, _base_of(kit, task))
+    harm = yield from end_watch(kit, task)
     problems: list[Problem] = yield Do(lambda: receive(kit, task))
-    return refused(kit, task, problems) if problems else None
+    return harm or (refused(kit, task, problems) if problems else None)
 
 
 def _base_of(kit: Kit, task: Task) -> str:
@@ -244,12 +246,14 @@ def _ask(
     """Let one judge see the tree; return what is wrong, and what the judge says it has used."""
     judge, key, known = asked
     step, ground = f"{judge.kind}.{key[:12]}", kit.ground_of(task)
+    yield from begin_watch(kit, task)
     if candidate is not None and ground is not None and known is None:
         yield Do(lambda: lay_candidate(ground, candidate, kit.clock()))
     if known is None:
         take_away(own_folder(folder_of(kit, task)) / RESULT)  # it is the command's; a judge's is its own word
         spec = _spec(kit, task, candidate, judge, step)
     outcome: Outcome = known or (yield Run(spec.id, spec))
+    harm = yield from end_watch(kit, task)
     if candidate is not None and ground is not None:
         yield Do(lambda: end_judging(ground, task.name))
     kit.free_ports(task.loop.lease_id)
@@ -257,7 +261,7 @@ def _ask(
     answer = read() if judge.reviewer is None else (yield Do(read))  # all that an agent has said may be much
     if answer.share is not None and task.loop.lane is not None:
         yield Tell(level_of(task.loop.lane, answer.share))
-    trouble = trouble_in(task, answer)
+    trouble = harm or trouble_in(task, answer)
     if trouble is not None and trouble.failure is Failure.REFUSED:
         words = _told(judge, answer.said, candidate)
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, words))

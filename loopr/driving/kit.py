@@ -131,7 +131,7 @@ class Kit:
         """Open a repository that is not open: its plan may have come before the settings in which it is new."""
         if repo not in ("", OWN_REPO, *self.grounds):
             self.grounds[repo] = ground_of(self, repo)
-            self.sentries.setdefault(repo, Sentry(self.grounds[repo]))
+            self.sentries.setdefault(repo, Sentry(self.grounds[repo], repo, self.clock))
 
     def repo_of(self, forest: Forest, loop: Loop) -> str:
         """Return what the repository of a loop is called: the one that its plan began in."""

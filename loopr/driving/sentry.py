@@ -1,37 +1,44 @@
 """Keeps an eye on what all worktrees of a repository share and no loop may change.
 
-A cheap look at time stamps says whether to look closely. What keeps a person's checkout from working is put back.
-Whatever harms somebody is named, and whoever ended with it is set aside until a person has looked.
+A cheap look at time stamps says whether to look closely. What was there comes back (`restoring.py`) before the engine
+touches anything that a loop has left. Of several that were at work nobody is to blame; whatever was seen is told.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from loopr.world.repo.ground import Ground
-from loopr.world.repo.restoring import put_back
-from loopr.world.repo.watch import Sight, changes, look, top_refs
+from loopr.core import observations as o
+from loopr.core.policy import OWN_REPO
+from loopr.world.repo.ground import HEADS, Ground
+from loopr.world.repo.guarding import guard
+from loopr.world.repo.keeping import bring_back, keep, note_seen, read_seen
+from loopr.world.repo.restoring import IS_BACK, put_back
+from loopr.world.repo.watch import Sight, changes, look, read_sight, setting_files, settings_of, top_refs
 from loopr.world.repo.words import Change
+from loopr.world.repo.worktrees import ensure_ignored
 
-_FILES = ("config", "config.worktree", "packed-refs")
 _FOLDERS = ("hooks", "info", "refs/heads", "refs/tags", "refs/notes", "refs/replace")
 _Mark = tuple[str, int, int, int]
+_News = o.HarmSeen | o.BranchMoveSeen
 MOST_NAMED = 5
 
 
 class Changed(NamedTuple):
-    """What is not as it was: what somebody has to look at, and what came and may stay; the first names of each."""
+    """What is not as it was: what one alone is to blame for, what came and may stay, and what is to be told."""
 
     touched: tuple[str, ...]
     grown: tuple[str, ...]
+    news: tuple[_News, ...] = ()
 
     @property
     def words(self) -> str:
-        """Tell a person what to look at; another attempt that ran at the same time may have done it."""
+        """Tell a person what to look at: nothing else was at work, but a person may have been."""
         names = ", ".join(self.touched)
         return f"while it ran, what all worktrees share was changed: {names}; look at it, mend it if need be"
 
@@ -42,27 +49,60 @@ NOTHING = Changed((), ())
 class Sentry:
     """Knows how the shared parts of a repository were when it looked last."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, ground: Ground, repo: str = OWN_REPO, clock: Callable[[], int] = lambda: 0) -> None:
+        self._ground, self._repo, self._clock = ground, repo, clock
         self._alone = Lock()
         self._marks: tuple[_Mark, ...] = ()
         self._sight: Sight | None = None
-        self._live: dict[str, list[str]] = {}  # who is at work, each with what was changed meanwhile
+        self._live: dict[str, list[str]] = {}  # who is at work, each with what it alone is to blame for
         self._grown: list[str] = []  # what came and may stay; who ends next tells of it
+        self._fresh: set[str] = set()  # branches that came while somebody was at work: they are nobody else's
+        self._news: list[_News] = []
+        self._told = 0
+        self._owing = False  # whether something stands written down that was told since
+
+    def resume(self, runs: list[str]) -> None:
+        """Go on where an earlier engine was, if attempts of its time live; else nobody is to blame for anything."""
+        with self._alone:
+            if not runs:
+                return
+            told, text = _parts(read_seen(self._ground))
+            self._sight = read_sight(text)
+            self._live = {run: [] for run in runs}
+            self._news = told
+            if self._sight is not None:
+                guard(self._ground)
+                self._notice()
 
     def begin(self, run: str) -> None:
         """Look before an attempt: what was changed until now is not its doing, nor anybody's where none was at work."""
         with self._alone:
+            if run in self._live:
+                return
             if self._live:
                 self._notice()
             else:
-                self._marks, self._sight = tuple(self._marked()), look(self._ground)
+                self._look_afresh()
             self._live[run] = []
+
+    def look(self) -> tuple[_News, ...]:
+        """Look before something is touched that loops may have changed, and return what is to be told."""
+        with self._alone:
+            if self._live:
+                self._notice()
+            return self._taken()
 
     def forget(self, run: str) -> None:
         """Take it that an attempt will not be asked about."""
         with self._alone:
-            self._live.pop(run, None)
+            if run in self._live:
+                self._notice()
+                self._live.pop(run)
+
+    def forget_all(self, loop: str, but: str = "") -> None:
+        """Take it that no attempt of a loop will be asked about, but one."""
+        for run in [each for each in self._live if each.rpartition("#")[0] == loop and each != but]:
+            self.forget(run)
 
     def changed(self, run: str) -> Changed:
         """Say at an attempt's end what was changed while it was at work, but for what the user's checkout explains."""
@@ -71,29 +111,80 @@ class Sentry:
             self._notice()
             touched, grown = self._live.pop(run), self._grown
             self._grown = []
-            return Changed(_few(touched), _few(grown))
+            return Changed(_few(touched), _few(grown), self._taken())
+
+    # -- what there is to see
+
+    def _look_afresh(self) -> None:
+        """Take everything for right as it is: nobody is at work."""
+        ensure_ignored(self._ground)
+        marks = tuple(self._marked())
+        if self._sight is None or marks != self._marks or self._fresh:
+            self._marks, self._sight, self._fresh = marks, look(self._ground), set()
+            self._remember()
+        elif self._owing:
+            self._save()
+        guard(self._ground)
 
     def _notice(self) -> None:
-        """Put down whatever is not as it was to all that are at work: it may be the doing of each."""
+        """Put back what was harmed, and put down whatever is not as it was: it may be the doing of all at work."""
         marks = tuple(self._marked())
         if self._sight is None or marks == self._marks:
             return
-        before, self._marks, self._sight = self._sight, marks, look(self._ground)
+        broken = self._mended()
+        before, self._marks = self._sight, tuple(self._marked())
+        self._sight = look(self._ground)._replace(checkouts=before.checkouts)
         found = changes(self._ground, before, self._sight)
-        touched = [each for each in found if not (each.by_person or each.harmless)]
-        back = put_back(self._ground, touched)
+        back = put_back(self._ground, self._touched(found), before.checkouts)
         if back:  # somebody may have changed something else meanwhile
-            seen, self._marks, self._sight = self._sight, tuple(self._marked()), look(self._ground)
+            seen, self._marks = self._sight, tuple(self._marked())
+            self._sight = look(self._ground)._replace(checkouts=before.checkouts)
             found += [each for each in changes(self._ground, seen, self._sight) if each.name not in back]
-            touched = [each for each in found if not (each.by_person or each.harmless)]
-        for known in self._live.values():
-            known += [_named(each, back.get(each.name, "")) for each in touched]
-        self._grown += [each.name for each in found if each.harmless and not each.by_person]
+        self._put_down(broken, found, back)
+        self._remember()
+
+    def _mended(self) -> list[str]:
+        """Put back settings that git cannot read; nothing of git's works before that."""
+        if not any("" in each for each in settings_of(self._ground).values()):
+            return []
+        tried = {name: bring_back(self._ground, name) for name in ("config", "config.worktree")}
+        return [f"{name} (git could not read it; {words})" for name, words in tried.items() if words]
+
+    def _touched(self, found: list[Change]) -> list[Change]:
+        """List what harms somebody."""
+        return [each for each in found if not (each.by_person or each.harmless or each.name in self._fresh)]
+
+    def _put_down(self, broken: list[str], found: list[Change], back: dict[str, str]) -> None:
+        """Blame whoever was alone, and word what is to be told."""
+        touched = self._touched(found)
+        names = broken + [_named(each, back.get(each.name, "")) for each in touched]
+        during = tuple(dict.fromkeys(run.rpartition("#")[0] for run in self._live))
+        if names:
+            self._news.append(o.HarmSeen(self._number(), _few(names), during))
+            if len(self._live) == 1:
+                next(iter(self._live.values())).extend(names)
+        for each in found:
+            undo, stays = back.get(each.name, ""), each.by_person or each in touched
+            if stays and _is_move(each) and not undo.startswith(IS_BACK):
+                self._news.append(self._moved(each, during, undo))
+        kept = [each for each in found if not each.by_person and (each.harmless or each.name in self._fresh)]
+        self._grown += [each.name for each in kept]
+        self._fresh |= {each.name for each in kept if each.name.startswith(HEADS) and not each.before}
+
+    def _moved(self, change: Change, during: tuple[str, ...], undo: str) -> o.BranchMoveSeen:
+        """Word the move of a person's branch that stays."""
+        where = (self._repo, change.name.removeprefix(HEADS), change.before, change.after)
+        return o.BranchMoveSeen(self._number(), *where, during, change.by_person, undo.removeprefix("stays: "))
+
+    def _number(self) -> int:
+        """Number what is told, higher than all before it, whichever engine told that."""
+        self._told = max(self._told + 1, self._clock())
+        return self._told
 
     def _marked(self) -> Iterator[_Mark]:
         """Give the time stamps of everything that is shared."""
         common = self._ground.common
-        for name in (*_FILES, *sorted(top_refs(common))):
+        for name in (*setting_files(self._ground), "packed-refs", *sorted(top_refs(common))):
             yield from _mark(common / name)
         ours = common / "refs" / "heads" / self._ground.prefix.rstrip("/")
         for name in _FOLDERS:
@@ -102,12 +193,53 @@ class Sentry:
                 for file in sorted(files):
                     yield from _mark(Path(folder, file))
 
+    # -- what is kept
+
+    def _remember(self) -> None:
+        """Keep what is seen, with what is still to be told, for an engine that takes over."""
+        if self._sight is None or any("" in each for each in self._sight.settings.values()):
+            return
+        keep(self._ground, [name for name, each in self._sight.settings.items() if each] + list(self._sight.files))
+        self._save()
+
+    def _save(self) -> None:
+        """Write down what was seen last, and what is still to be told."""
+        sight = self._sight.written() if self._sight is not None else ""
+        note_seen(self._ground, json.dumps([[_written(each) for each in self._news], sight]))
+        self._owing = bool(self._news)
+
+    def _taken(self) -> tuple[_News, ...]:
+        """Hand over what is to be told; until the next look it stays written down, and counts once if told again."""
+        news, self._news = tuple(self._news), []
+        return news
+
+
+def _written(news: _News) -> list[object]:
+    """Write down what is to be told."""
+    return [type(news).__name__, *(getattr(news, each) for each in news.__slots__)]
+
+
+def _parts(text: str) -> tuple[list[_News], str]:
+    """Read what an earlier engine was still to tell, and what it saw last."""
+    kinds = {"HarmSeen": o.HarmSeen, "BranchMoveSeen": o.BranchMoveSeen}
+    try:
+        told, sight = json.loads(text)
+        rows = [(kinds[kind], [tuple(each) if isinstance(each, list) else each for each in row]) for kind, *row in told]
+        return [kind(*row) for kind, row in rows], sight
+    except (ValueError, TypeError, KeyError):
+        return [], ""
+
 
 def _named(change: Change, back: str) -> str:
     """Name a change, with where a ref was, for what a setting was may be a secret; and what came of putting it back."""
     was = f"was {change.before[:12]}" if change.before and change.name.startswith("refs/") else ""
     said = ", ".join(filter(None, [was, back]))
     return f"{change.name} ({said})" if said else change.name
+
+
+def _is_move(change: Change) -> bool:
+    """Say whether a branch was brought elsewhere: neither made nor taken away."""
+    return change.name.startswith(HEADS) and bool(change.before) and bool(change.after)
 
 
 def _few(names: list[str]) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ def test_a_pool_of_accounts(repo: Repo) -> None:
 
 @pytest.mark.parametrize("asked", ['"resets_at": "9999-12-31T00:00:00Z"', '"retry_after_secs": 1e9'])
 def test_a_rest_that_a_result_file_asks_for_has_a_bound(repo: Repo, asked: str) -> None:
-    """However long a command asks its lane to rest, the lane takes loops again after `max_rest_secs`; two others land."""
+    """However long a command asks its lane to rest, it takes loops again after `max_rest_secs`; all land."""
     limit = f'"status": "limited", "message": "for ever", {asked}'
     (repo.desk / "limit").write_text(limit)
     script = 'case "$LOOPR_LOOP#$LOOPR_ATTEMPT" in "demo/a#1") result "$(cat "$DESK/limit")" ;; esac; echo x > x'

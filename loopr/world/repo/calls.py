@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
@@ -20,6 +20,7 @@ from loopr.world.repo.locks import foreign_lock
 
 Settings = tuple[tuple[str, str], ...]
 Kept = tuple[int, ...]
+Environment = dict[str, str]
 
 QUIET: Settings = (
     ("core.hooksPath", os.devnull),
@@ -38,6 +39,7 @@ QUIET: Settings = (
     ("core.filesRefLockTimeout", "1000"),
     ("core.packedRefsTimeout", "1000"),
     ("advice.addEmbeddedRepo", "false"),
+    ("log.showSignature", "false"),
 )
 """What is off even in a checkout of the user's."""
 
@@ -152,7 +154,9 @@ class Door:
         """Call git and return whatever it answers; what passes by itself is tried again for half a second or so."""
         named = {"GIT_DIR": str(self.git_dir), "GIT_COMMON_DIR": str(self.common), "GIT_WORK_TREE": str(self.work_tree)}
         command = [*(word for key, value in self.settings for word in ("-c", f"{key}={value}")), *arguments]
-        environment = named | dict(self.variables) | dict(variables or {})
+        guard = GUARDS.get(self.common)
+        guarded = guard(self) if guard is not None else {}
+        environment = named | guarded | dict(self.variables) | dict(variables or {})
         wait_secs, ends = _FIRST_WAIT_SECS, time.monotonic() + _ENOUGH_SECS
         for _ in range(_TRIES - 1):
             said = call(self.work_tree, command, environment, stdin, self.kept)
@@ -168,6 +172,10 @@ class Door:
         if said.code:
             raise GitFailed(f"git {arguments[0]} failed in {self.work_tree}", said)
         return said
+
+
+GUARDS: dict[Path, Callable[[Door], Environment]] = {}
+"""By repository, what overrules settings that nobody knew of when the work began (`guarding.py`)."""
 
 
 def call(folder: Path, words: list[str], environment: Mapping[str, str], stdin: bytes = b"", kept: Kept = ()) -> Said:

@@ -30,6 +30,15 @@ class Checkout(NamedTuple):
     busy: dict[str, str]
     ours: bool
 
+    @property
+    def mark(self) -> str:
+        """Tells it from one that is made later in its place."""
+        try:
+            facts = (self.git_dir / "commondir").stat()
+        except OSError:  # the one that came with the repository
+            return str(self.git_dir)
+        return f"{self.git_dir} {facts.st_ino} {facts.st_ctime_ns}"
+
 
 def checkouts(ground: Ground) -> list[Checkout]:
     """List every checkout of the repository, read from git's own files: asking git takes longer by far."""

@@ -1,39 +1,50 @@
-"""Puts back what keeps a person's checkout from working: settings that lead git astray, and the branch that it is on.
+"""Puts back what harms a person's git or the next loop: programs, hooks, what leads git astray, branches of others.
 
-Only what nobody sets on purpose where there are worktrees, and only a branch of which the checkout's own log says that
-it has not moved. Nothing is put back that has changed once more since. Must never know who made a change.
+What was there at the last look comes back, by comparison with what was seen: nothing is put back that has changed once
+more since, nor a branch that a checkout holds which does not say that it has not moved. What was there instead is
+kept. Must never know who made a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from loopr.world.repo.calls import Door, GitFailed
-from loopr.world.repo.checkouts import checkouts, read_lines
-from loopr.world.repo.ground import Ground, backup_ref
+from loopr.world.repo.checkouts import Checkout, checkouts, read_lines
+from loopr.world.repo.ground import HEADS, Ground, backup_ref
+from loopr.world.repo.keeping import bring_back, digest_of
+from loopr.world.repo.programs import HOOKS, runs_program
 from loopr.world.repo.refs import Move, RefRaced, commit_of, move_refs
 from loopr.world.repo.words import Change
 
 _ASTRAY = frozenset({"core.worktree", "core.bare"})
 IS_BACK = "is put back"
 KEPT = "put-back"  # stands in backups where others have the name of a loop
-_HOOKS = "core.hookspath"  # one below each checkout runs nothing but its own files
+_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
-def put_back(ground: Ground, found: Iterable[Change]) -> dict[str, str]:
-    """Put back what can be; return what came of each that was tried by its name, in words."""
-    tried = ((each.name, _back(ground, each)) for each in found)
+def put_back(ground: Ground, found: Iterable[Change], known: Collection[str] | None = None) -> dict[str, str]:
+    """Put back what can be; return what came of each that was tried by its name, in words.
+
+    `known` are the checkouts whose word counts, all where it is None.
+    """
+    tried = ((each.name, _back(ground, each, known)) for each in found)
     return {name: words for name, words in tried if words}
 
 
-def _back(ground: Ground, change: Change) -> str:
+def _back(ground: Ground, change: Change, known: Collection[str] | None) -> str:
     """Put one change back, if it is one of those; return what came of it, nothing if nothing was done."""
     try:
         if change.what == "config":
             return _setting(ground, change)
-        if change.what == "ref" and change.before and _stands_at(ground, change.name) == change.before:
-            return _branch(ground, change)
+        if change.what in ("hooks", "info") and digest_of(ground.common / change.name) == change.after:
+            return bring_back(ground, change.name, change.before)
+        if change.what == "replace":
+            return _ref(ground, change)
+        if change.what == "ref" and change.before and change.name.startswith(HEADS):
+            return _branch(ground, change, known)
     except RefRaced:  # somebody is at it
         return ""
     except (GitFailed, OSError) as error:
@@ -41,8 +52,32 @@ def _back(ground: Ground, change: Change) -> str:
     return ""
 
 
-def _branch(ground: Ground, change: Change) -> str:
-    """Put a branch back, and keep what it was moved to: it may be a person's, whose program writes no log."""
+# --- refs -------------------------------------------------------------------------------------------------------------
+
+
+def _branch(ground: Ground, change: Change, known: Collection[str] | None) -> str:
+    """Put a branch back, unless a checkout has it that would not be right then; say how a person takes it back."""
+    others = [each for each in checkouts(ground) if not each.ours]
+    holding = [each for each in others if each.branch == change.name or change.name in each.busy]
+    told = [each for each in holding if known is None or each.mark in known]
+    if all(_stands_at(each) == change.before and not each.busy for each in told) and (told or not holding):
+        return _ref(ground, change)
+    place = (told or holding)[0]
+    if change.name in place.busy:
+        return f"stays: it is being {place.busy[change.name]} in {place.folder}"
+    return f"stays: `git -C {place.folder} reset --keep {change.before[:12]}` takes it back"
+
+
+def _stands_at(checkout: Checkout) -> str:
+    """Return where a checkout's own log says that it stands, nothing if there is none."""
+    log = read_lines(checkout.git_dir / "logs" / "HEAD")
+    return log[-1].partition(" ")[2].partition(" ")[0] if log else ""
+
+
+def _ref(ground: Ground, change: Change) -> str:
+    """Put a ref back, and keep what it was moved to: it may be a person's, whose program writes no log."""
+    if not all(not each or _ID.fullmatch(each) for each in (change.before, change.after)):
+        return ""  # it leads to another ref, or to nothing: what that means is for a person to say
     with ground.alone() as door:
         lost = commit_of(door, change.after) if change.after else ""
         kept = backup_ref(KEPT, lost) if lost else ""
@@ -51,13 +86,17 @@ def _branch(ground: Ground, change: Change) -> str:
     return f"{IS_BACK}; what it was moved to is kept as {kept}" if kept else IS_BACK
 
 
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
 def _setting(ground: Ground, change: Change) -> str:
     """Put a setting back, if it is the one that was seen."""
     file, _, key = change.name.partition(" ")
     before, after = (_values(each) for each in (change.before, change.after))
-    outside = key == _HOOKS and any(Path(each).expanduser().is_absolute() for each in after)
-    if key not in _ASTRAY and not outside:
+    if not (key in _ASTRAY or runs_program(key)):
         return ""
+    if key == HOOKS and after and not any(Path(each).expanduser().is_absolute() for each in after):
+        return ""  # one below each checkout runs nothing but its own files
     with ground.alone() as door:
         place = str(ground.common / file)
         if _now(door, place, key) != after:
@@ -77,11 +116,3 @@ def _values(settings: str) -> list[str]:
 def _now(door: Door, place: str, key: str) -> list[str]:
     """Return the values that a setting has now."""
     return door.ask("config", "--file", place, "-z", "--get-all", key).parts
-
-
-def _stands_at(ground: Ground, branch: str) -> str:
-    """Return where a checkout of a person's that is on a branch says that it stands, nothing if none does."""
-    on_it = [each for each in checkouts(ground) if not each.ours and each.branch == branch]
-    logs = [read_lines(each.git_dir / "logs" / "HEAD") for each in on_it]
-    said = {log[-1].partition(" ")[2].partition(" ")[0] if log else "" for log in logs}
-    return said.pop() if len(said) == 1 else ""

@@ -6,16 +6,19 @@ whether it harms anybody (`harmless.py`). Must never undo one, nor know what fol
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from loopr.world.repo.checkouts import checkouts, read_lines
 from loopr.world.repo.ground import HEADS, Ground
 from loopr.world.repo.harmless import TAGS, harmless_additions, is_harmless_setting, remotes_in
+from loopr.world.repo.keeping import digest_of
+from loopr.world.repo.programs import runs_program
 from loopr.world.repo.refs import refs_below
 from loopr.world.repo.words import Change
 
@@ -23,6 +26,7 @@ _STASH = "refs/stash"
 _OTHERS = (HEADS, TAGS, "refs/notes/", "refs/replace/")
 _LOG_LINES = 200
 _OWN_MOVES = "moved"  # in the state folder: a branch that no checkout holds has no log that tells of its homecomings
+OUR_WORKTREES = "worktrees/loopr-"
 _DERIVED = "info/refs"  # git writes it anew whenever it packs; nothing is decided by it
 _STASHED = re.compile(r"\t(?:WIP on|On) ([^:]+): ")
 _SWITCHED = re.compile(r"\tcheckout: moving from (\S+) to ")
@@ -33,25 +37,56 @@ What = Literal["config", "hooks", "info", "stash", "replace", "ref"]
 
 
 class Sight(NamedTuple):
-    """What was seen: the settings of each file, a digest for each other file, a commit for each ref."""
+    """What was seen: the settings of each file, a digest for each other file, a commit for each ref.
+
+    `checkouts` are those of people that explain a move; None where any does.
+    """
 
     settings: Mapping[str, Settings]
     files: Mapping[str, str]
     refs: Mapping[str, str]
+    checkouts: frozenset[str] | None = None
+
+    def written(self) -> str:
+        """Write it down."""
+        return json.dumps([*map(dict, self[:3]), sorted(self.checkouts or ())])
+
+
+def read_sight(text: str) -> Sight | None:
+    """Read what was written down, None where that is nothing."""
+    try:
+        settings, files, refs, known = json.loads(text)
+        return Sight(settings, files, refs, frozenset(known))
+    except (ValueError, TypeError):
+        return None
 
 
 def look(ground: Ground) -> Sight:
     """See what is shared now."""
-    settings = {name: _settings(ground, ground.common / name) for name in ("config", "config.worktree")}
+    settings = settings_of(ground)
     files = {}
     for folder in ("hooks", "info"):
         for path in sorted((ground.common / folder).rglob("*")):
             name = path.relative_to(ground.common).as_posix()
             if path.is_file() and not name.endswith(".sample") and name != _DERIVED:
-                files[name] = _digest(path)
+                files[name] = digest_of(path)
     refs = refs_below(ground.door, *(each.rstrip("/") for each in _OTHERS), _STASH, *top_refs(ground.common))
     others = {ref: commit for ref, commit in refs.items() if not ref.startswith(HEADS + ground.prefix)}
-    return Sight(settings, files, others)
+    return Sight(settings, files, others, frozenset(each.mark for each in checkouts(ground) if not each.ours))
+
+
+def settings_of(ground: Ground) -> dict[str, Settings]:
+    """Read the settings in each file; the key of what git cannot read is empty."""
+    return {name: _settings(ground, ground.common / name) for name in setting_files(ground)}
+
+
+def setting_files(ground: Ground) -> list[str]:
+    """Name the files with settings of the repository: what all worktrees share, and what each has for itself."""
+    found = ["config", "config.worktree"]
+    with suppress(OSError), os.scandir(ground.common / "worktrees") as admins:
+        own = (f"worktrees/{each.name}/config.worktree" for each in admins)
+        found += sorted(each for each in own if (ground.common / each).is_file())
+    return found
 
 
 def top_refs(common: Path) -> list[str]:
@@ -61,10 +96,13 @@ def top_refs(common: Path) -> list[str]:
 
 
 def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
-    """Say what is not as it was; what a person's checkout has in its own log is a person's: moves, and new stashes."""
-    found = list(_set_otherwise(before.settings, after.settings))
+    """Say what is not as it was; what a person's checkout has in its own log is a person's: moves, and new stashes.
+
+    Only a checkout that was there before explains anything.
+    """
+    found = list(_set_otherwise(ground, before.settings, after.settings))
     found += [Change(_kind(name), name, was, now) for name, was, now in _differing(before.files, after.files)]
-    logged = _logged(ground)
+    logged = _logged(ground, before.checkouts)
     moved = list(_differing(before.refs, after.refs))
     added = {ref: now for ref, was, now in moved if not was and (ref, now) not in logged}
     harmless = harmless_additions(ground, added, after.refs)
@@ -74,14 +112,19 @@ def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
     return found
 
 
-def _set_otherwise(before: Mapping[str, Settings], after: Mapping[str, Settings]) -> Iterator[Change]:
-    """Name the settings that are not as they were; only remotes that were there before are known."""
+def _set_otherwise(ground: Ground, before: Mapping[str, Settings], after: Mapping[str, Settings]) -> Iterator[Change]:
+    """Name the settings that are not as they were; only remotes that were there before are known.
+
+    What a worktree of ours has for itself is its loop's business, unless it runs a program.
+    """
     remotes = remotes_in(key for each in before.values() for key in each)
-    for file, settings in after.items():
-        for key, was, now in _differing(before[file], settings):
+    for file in sorted(before.keys() | after.keys()):
+        is_ours = file.startswith(OUR_WORKTREES)
+        for key, was, now in _differing(before.get(file, {}), after.get(file, {})):
             values = [each.partition("\n")[2] for each in now.split("\0") if each]
             harmless = is_harmless_setting(key, values, remotes)
-            yield Change("config", f"{file} {key}".strip(), was, now, harmless=harmless)
+            if not is_ours or (now and runs_program(key)):
+                yield Change("config", f"{file} {key}".strip(), was, now, harmless=harmless)
 
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -104,23 +147,17 @@ def _kind(name: str) -> What:
     return "replace" if name.startswith("refs/replace/") else "ref"
 
 
-def _digest(path: Path) -> str:
-    """Digest a file, with whether it may be executed."""
-    try:
-        content = path.read_bytes()
-        return hashlib.sha256(content).hexdigest()[:16] + ("x" if os.access(path, os.X_OK) else "")
-    except OSError:
-        return "unreadable"
-
-
 def _settings(ground: Ground, file: Path) -> Settings:
     """Read the settings in a file, but for those that using submodules or branches of ours leaves there."""
-    bytes_digest = _digest(file) if file.exists() else ""
+    bytes_digest = digest_of(file)
     if not bytes_digest:
         return {}
-    if (ground.prefix, bytes_digest) not in _SETTINGS:
-        _SETTINGS[ground.prefix, bytes_digest] = _told_settings(ground, file, f"broken {bytes_digest}")
-    return _SETTINGS[ground.prefix, bytes_digest]
+    known = _SETTINGS.get((ground.prefix, bytes_digest))
+    if known is None:
+        known = _told_settings(ground, file, f"broken {bytes_digest}")
+        if "" not in known:  # else it may be another file that keeps git from reading this one
+            _SETTINGS[ground.prefix, bytes_digest] = known
+    return known
 
 
 _SETTINGS: dict[tuple[str, str], Settings] = {}
@@ -152,12 +189,12 @@ def note_move(ground: Ground, ref: str, commit: str) -> None:
         file.write(f"{ref} {commit}\n")
 
 
-def _logged(ground: Ground) -> set[tuple[str, str]]:
+def _logged(ground: Ground, known: frozenset[str] | None) -> set[tuple[str, str]]:
     """Pair branches with the commits that people's checkouts, or homecomings, have moved them to lately."""
     own = (line.partition(" ") for line in read_lines(ground.state / _OWN_MOVES)[-_LOG_LINES:])
     found = {(ref, commit) for ref, _, commit in own}
     for each in checkouts(ground):
-        if each.ours:
+        if each.ours or (known is not None and each.mark not in known):
             continue
         branch = each.branch
         for line in reversed(read_lines(each.git_dir / "logs" / "HEAD")[-_LOG_LINES:]):

@@ -46,14 +46,15 @@ def test_a_branch_that_leads_nowhere_is_put_back(tmp_path: Path) -> None:
     assert git(root, "rev-parse", "main") == first
 
 
-def test_a_branch_that_nobody_stands_on_stays_moved(tmp_path: Path) -> None:
-    """Only the branch of a checkout is put back: of any other it may be a person who has moved it."""
+def test_a_branch_that_no_checkout_holds_is_put_back(tmp_path: Path) -> None:
+    """No checkout explains its move, and none is wrong once it is back; what it was moved to is kept."""
     root, ground, tree, _ = made(tmp_path)
     git(root, "branch", "side")
     before, moved = watch.look(ground), other(tree)
     git(tree, "update-ref", "refs/heads/side", moved)
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {}
-    assert git(root, "rev-parse", "side") == moved
+    (said,) = put_back(ground, watch.changes(ground, before, watch.look(ground))).values()
+    assert said == f"is put back; what it was moved to is kept as refs/loopr/backup/put-back/{moved[:12]}"
+    assert git(root, "rev-parse", "side") == before.refs["refs/heads/side"]
 
 
 def test_a_checkout_that_keeps_no_log_is_left_alone(tmp_path: Path) -> None:
@@ -62,8 +63,9 @@ def test_a_checkout_that_keeps_no_log_is_left_alone(tmp_path: Path) -> None:
     git(root, "config", "core.logAllRefUpdates", "false")
     shutil.rmtree(root / ".git" / "logs")
     git(root, "commit", "--quiet", "--allow-empty", "--message=mine")
-    mine = git(root, "rev-parse", "main")
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {}
+    mine, first = git(root, "rev-parse", "main"), before.refs["refs/heads/main"][:12]
+    (said,) = put_back(ground, watch.changes(ground, before, watch.look(ground))).values()
+    assert said == f"stays: `git -C {root} reset --keep {first}` takes it back"
     assert git(root, "rev-parse", "main") == mine
 
 
@@ -112,7 +114,8 @@ def test_a_log_that_is_broken_says_nothing(tmp_path: Path) -> None:
         git(tree, "update-ref", "--create-reflog", ref, moved)
         (root / ".git" / "logs" / ref).write_bytes(bytes(64))
     (root / ".git" / "logs" / "HEAD").write_bytes(bytes(64))
-    assert put_back(ground, watch.changes(ground, before, watch.look(ground))) == {}
+    (said,) = put_back(ground, watch.changes(ground, before, watch.look(ground))).values()
+    assert said.startswith("stays: ")
     assert git(root, "rev-parse", "main") == moved
 
 

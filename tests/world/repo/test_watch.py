@@ -223,26 +223,29 @@ def test_what_changes_somebody_elses_git_may_not_stay(deed: str, model: Path, tm
     assert _seen(model, tmp_path, deed).touched
 
 
-def test_all_that_were_at_work_are_told_of_a_change(model: Path, tmp_path: Path) -> None:
-    """Whoever ends first is not the one to blame: a change counts for all that ran, and for nobody who began later."""
+def test_only_one_that_was_alone_is_to_blame(model: Path, tmp_path: Path) -> None:
+    """Of several at work between two looks none is to blame, and what was seen is told once with all their names."""
     shutil.copytree(model, tmp_path, dirs_exist_ok=True)
     sentry = Sentry(ground_of(tmp_path / "repo"))
-    for run in ("first", "second", "unborn"):
+    for run in ("first#1", "second#2", "unborn#1"):
         sentry.begin(run)
-    sentry.forget("unborn")
+    sentry.forget("unborn#1")
     git(tmp_path / "repo", "config", "alias.st", "status")
     git(tmp_path / "repo", "tag", "v9")
-    sentry.begin("late")
+    sentry.begin("late#1")
     git(tmp_path / "repo", "config", "alias.lg", "log")
-    told = {run: sentry.changed(run) for run in ("first", "late", "second")}
-    assert [" ".join(each.touched) for each in told.values()] == [
-        "config alias.st config alias.lg",
-        "config alias.lg",
-        "config alias.st config alias.lg",
+    told = {run: sentry.changed(run) for run in ("first#1", "late#1", "second#2")}
+    assert [each.touched for each in told.values()] == [(), (), ()]
+    assert [(each.names, each.during) for each in told["first#1"].news] == [
+        (("config alias.st (is put back)",), ("first", "second")),
+        (("config alias.lg (is put back)",), ("first", "second", "late")),
     ]
     assert [each.grown for each in told.values()] == [("refs/tags/v9",), (), ()], "what harms nobody is told once"
-    sentry.begin("next")
-    assert sentry.changed("next") == NOTHING
+    sentry.begin("next#1")
+    assert sentry.changed("next#1") == NOTHING
+    sentry.begin("alone#1")
+    git(tmp_path / "repo", "config", "alias.st", "status")
+    assert sentry.changed("alone#1").touched == ("config alias.st (is put back)",)
 
 
 def test_what_loopr_and_loops_do_all_day_is_no_change(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Copies of the files that all worktrees share, kept beside the state: what they were can be put back as a whole.
+
+Kept at each look that finds them sound, for their owner alone, since settings may hold secrets. What is put back takes
+nothing away: what lay there is set aside, and named. Must never know who changed a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from loopr.world.repo.ground import Ground
+
+KEPT, ASIDE, SEEN = "kept", "set-aside", "seen.json"
+MOST_BYTES = 1 << 20
+
+
+def digest_of(path: Path) -> str:
+    """Digest a file, with whether it may be executed; nothing if it is not there."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return "unreadable"
+    return hashlib.sha256(content).hexdigest()[:16] + ("x" if os.access(path, os.X_OK) else "")
+
+
+def keep(ground: Ground, names: Iterable[str]) -> None:
+    """Keep a copy of each file, by its name in the git directory, and of no other."""
+    folder, wanted = _folder(ground), set(names)
+    for name in wanted:
+        source, copy = ground.common / name, folder / name
+        if _is_small(source) and digest_of(source).rstrip("x") != digest_of(copy).rstrip("x"):
+            _write(copy, source.read_bytes())
+    for copy in folder.rglob("*"):
+        if copy.is_file() and copy.relative_to(folder).as_posix() not in wanted | {SEEN}:
+            copy.unlink(missing_ok=True)
+
+
+def bring_back(ground: Ground, name: str, wanted: str | None = None) -> str:
+    """Put a file back as it was kept, or away where none was; return what came of it, nothing where nothing was done.
+
+    `wanted` is the digest that it had, empty where it was not there; None takes whatever was kept.
+    """
+    place, copy = ground.common / name, _folder(ground) / name
+    known = digest_of(copy)
+    if wanted != "" and (not known or (wanted or known).rstrip("x") != known.rstrip("x")):
+        return ""
+    aside = _set_aside(ground, place)
+    if wanted != "":
+        _write(place, copy.read_bytes(), 0o755 if (wanted or "").endswith("x") else 0o644)
+    return f"is put back; what it was is kept as {aside}" if aside else "is put back"
+
+
+def note_seen(ground: Ground, text: str) -> None:
+    """Keep what was seen, for an engine that takes over."""
+    _write(_folder(ground) / SEEN, text.encode())
+
+
+def read_seen(ground: Ground) -> str:
+    """Return what an earlier engine has seen last, nothing if that is not known."""
+    try:
+        return (_folder(ground) / SEEN).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+def _folder(ground: Ground) -> Path:
+    """Return where copies are kept."""
+    folder = ground.state / KEPT
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _is_small(path: Path) -> bool:
+    """Say whether a file is there and no larger than what is kept."""
+    try:
+        return path.is_file() and path.stat().st_size <= MOST_BYTES
+    except OSError:
+        return False
+
+
+def _write(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file whole, by rename, with a mode of its own from the first byte on."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.loopr-new")
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    fresh.replace(path)
+
+
+def _set_aside(ground: Ground, place: Path) -> str:
+    """Move what lies at a place to where nothing obeys it, and return that path, nothing if nothing lay there."""
+    if not os.path.lexists(place):
+        return ""
+    name = place.relative_to(ground.common).as_posix().replace("/", "-")
+    aside = ground.state / ASIDE / f"{name}.{digest_of(place) or 'link'}"
+    aside.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place.replace(aside)
+    if not aside.is_symlink():
+        aside.chmod(0o600)
+    return str(aside)
