@@ -17,6 +17,7 @@ from pathlib import Path
 from loopr.core import observations as o
 from loopr.core.forest import Forest
 from loopr.core.model import Bound
+from loopr.core.shared import moved_key
 from loopr.driving.acts import Act, Do, Run, Tell
 from loopr.driving.attempting import tail_of
 from loopr.driving.hooks import inherited
@@ -93,7 +94,12 @@ class Homecoming:
             return
         for plan, owed in self._owed.items():
             if self._is_due(owed, forest, plan, now):
-                act = self._bring_home(plan, forest.shared.plans[plan], owed, now)
+                bound = forest.shared.plans[plan]
+                moved = forest.shared.moved.get(moved_key(bound.repo, bound.base_branch))
+                if moved is not None and not moved.explained:
+                    act = self._leave_to_person(plan, bound, owed)
+                else:
+                    act = self._bring_home(plan, bound, owed, now)
                 broken = partial(self._refused, plan, owed)
                 self._jobs.begin(Key("home", f"home of {plan}", 0), act, broken)
                 return
@@ -124,6 +130,12 @@ class Homecoming:
         if self._owed.get(plan) is owed:
             del self._owed[plan]
         return o.Noticed(f"{LANDING_PLACE}{plan}", "")
+
+    def _leave_to_person(self, plan: str, bound: Bound, owed: _Owed) -> Act:
+        """Leave a landing to a person, where loops were at work when the branch moved and no checkout explains it."""
+        words = f"{bound.base_branch} moved while loops ran, by none of your checkouts: `loopr land {plan}` asks"
+        yield Tell(self._put_off(plan, bound, owed, words))
+        return None
 
     def _put_off(self, plan: str, bound: Bound | None, owed: _Owed, words: str) -> o.Observation:
         """Ask again later, the later the more often it was refused."""

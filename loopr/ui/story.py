@@ -91,6 +91,32 @@ def _denied(data: Mapping[str, Any]) -> str:
     return f"{data.get('lease', '')} was refused `{wish}`{often}: it is not for a loop"
 
 
+def _listed(names: str | Iterable[str]) -> str:
+    """Write names as a list; a generator of pages gives a word in their place."""
+    return names if isinstance(names, str) else ", ".join(names)
+
+
+def _harmed(data: Mapping[str, Any]) -> str:
+    """Tell what was harmed while loops were at work."""
+    during, names = _listed(data.get("during", "")), _listed(data.get("names", ""))
+    return f"while {during} ran, somebody changed what all worktrees share: {names}"
+
+
+def moved_words(branch: str, during: str | Iterable[str], *, explained: bool, undo: str) -> str:
+    """Tell that a person's branch has moved while loops were at work."""
+    said = f"{branch} moved while {_listed(during)} ran: "
+    if explained:
+        return said + "by your checkout"
+    return f"{said}by none of your checkouts{f'; {undo}' if undo else ''}"
+
+
+def _branch_moved(data: Mapping[str, Any]) -> str:
+    """Tell that a person's branch has moved."""
+    explained = data.get("explained") is True
+    undo = str(data.get("undo", ""))
+    return moved_words(str(data.get("branch", "")), data.get("during", ""), explained=explained, undo=undo)
+
+
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
@@ -151,6 +177,9 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "convoy_landed": "convoy @{name} landed",
     "plan_came_home": "plan {plan} is home: {branch} is at {commit}",
     "shared_grew": _grown,
+    "shared_harmed": _harmed,
+    "suspects_cleared": "{loop} ended without harm: those that ran with it then may run side by side again",
+    "branch_moved": _branch_moved,
     "problem_seen": "a problem at {place}: {text}",
     "problem_gone": "the problem at {place} is gone",
     "listener_heard": "{listener} has heard of all that concerns it up to event {upto}",

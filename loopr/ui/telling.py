@@ -16,6 +16,7 @@ from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status
 from loopr.ui.render import left_by, plain
+from loopr.ui.story import moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.views import stand_in
 
@@ -237,6 +238,22 @@ def _grown(event: w.SharedGrew, now: int) -> tuple[str, Words]:
     return event.during, ("while it ran", f"{', '.join(event.names)} came or changed, which parks nobody")
 
 
+def _harmed(event: w.SharedHarmed, now: int) -> tuple[str, Words]:
+    """Something was harmed; of several that were at work nobody is to blame."""
+    return ", ".join(event.during), ("while it ran" if len(event.during) == 1 else "while they ran", _of(event))
+
+
+def _of(event: w.SharedHarmed) -> str:
+    """Name what was harmed."""
+    return f"what all worktrees share was changed: {', '.join(event.names)}"
+
+
+def _moved(event: w.BranchMoved, now: int) -> tuple[str, Words]:
+    """A person's branch has moved."""
+    words = moved_words(event.branch, event.during, explained=event.explained, undo=event.undo)
+    return event.branch, (words.removeprefix(f"{event.branch} "),)
+
+
 def _scope(scope: str) -> str:
     """Call what is held by its name."""
     return scope.replace(":", " ", 1).strip()
@@ -256,6 +273,8 @@ _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.ConvoyLanded: lambda event, now: (f"@{event.name}", ("landed",)),
     w.PlanCameHome: lambda event, now: (event.plan, ("home", f"{event.branch} is at {event.commit[:12]}")),
     w.SharedGrew: _grown,
+    w.SharedHarmed: _harmed,
+    w.BranchMoved: _moved,
     w.ProblemSeen: _problem,
     w.ProblemGone: lambda event, now: (event.place, ("mended",)),
 }

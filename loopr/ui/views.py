@@ -213,6 +213,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "lanes": lanes(scene),
             "projects": projects(scene, now),
             "problems": problems(scene),
+            "moved": moved(scene),
             "warnings": [
                 *warnings(scene, depth),
                 *budget_warnings(scene, now, instant),
@@ -262,6 +263,12 @@ def budget_row(budget: Budget, used: Sums) -> Row:
         "usd": {"limit": None if budget.micro_usd is None else budget.micro_usd / 1e6, "used": used.usd / 1e6},
         "secs": {"limit": budget.secs, "used": used.ms / 1000},
     }
+
+
+def moved(scene: Scene) -> list[Row]:
+    """List the branches of people that moved while loops were at work, as long as a person should know."""
+    rows = ((*key.partition(" ")[::2], each) for key, each in sorted(scene.shared.moved.items()))
+    return [{"repo": repo, "branch": branch, **each._asdict()} for repo, branch, each in rows]
 
 
 def problems(scene: Scene) -> list[Row]:

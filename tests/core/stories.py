@@ -211,6 +211,7 @@ def trouble(story: Story, text: str) -> o.Trouble | None:
         retry_after_ms=millis(said["after"]) if "after" in said else None,
         lane=said.get("lane", ""),
         vouched=said.get("by") == "reader",
+        harm="harm" in words.split(),
     )
 
 
@@ -261,6 +262,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "landed": _landed,
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],
     "host": lambda story, name, rest: [o.HostSeen("" if name == "fine" else rest or name)],
+    "harm": lambda story, name, rest: [o.HarmSeen(story.now, ("refs/heads/main",), (name, *rest.split()))],
     "engine": lambda story, name, rest: [
         {"begins": o.EngineBegan(2, "here"), "drains": o.EngineDrains("ada"), "leaves": o.EngineLeft()}[name]
     ],

@@ -15,7 +15,7 @@ from tests.core.stories import Story, go_on, outline, settings, tell
 
 ORDER = [
     "status", "stopping", "paused", "parent", "needs", "artifact", "manual", "backoff", "lane", "budget", "serial",
-    "project", "type", "capacity", "host", "drain",
+    "apart", "project", "type", "capacity", "host", "drain",
 ]  # fmt: skip
 
 # what closes a gate for `p/a`, what it then says, what opens it again, and the policy all of it happens under
@@ -49,6 +49,12 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "plan p: serial: b; a\nchoose p/b",
         "runs one after another with its siblings: p/b is first",
         "pause p/b\nlost p/b",
+        {},
+    ),
+    "apart": (
+        "plan q: x\nchoose p/a, q/x\nharm p/a: q/x\nlost p/a",
+        "not beside q/x until one ends without harm: both ran when refs/heads/main was changed",
+        "lost q/x",
         {},
     ),
     "project": (
@@ -321,7 +327,7 @@ def test_api_calls_count_every_lane_but_the_default() -> None:
 def test_a_group_is_closed_only_by_what_all_its_members_share() -> None:
     """No member of a group that is not closed as a whole has a closed gate, and the groups ask no other gates."""
     assert [name for name, _ in SHARED_GATES] == [
-        "paused", "lane", "budget", "serial", "project", "type", "capacity", "host", "drain",
+        "paused", "lane", "budget", "serial", "apart", "project", "type", "capacity", "host", "drain",
     ]  # fmt: skip
     story = tell("""
         plan p: a; b serial; c serial; d

@@ -98,7 +98,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, onto: str, *,
         problems = *home_problems(ground, built), *_suspicious(ground, scene, onto)
         if problems or dry_run:
             return Told(onto, built, problems=problems)
-        _ask(built, yes)
+        _ask(built, _unexplained(ground, scene, plan, built), yes)
         no = _judged(frame.workspace, plan, ground, built)
         return Told(onto, built, problems=(no,)) if no is not None else _moved(frame.workspace, ground, plan, built)
     finally:
@@ -183,13 +183,29 @@ def _suspicious(ground: Ground, scene: Scene, onto: str) -> Iterator[Problem]:
         yield Problem(words, hint=f"check {onto} out in some folder, or wait until nothing runs")
 
 
-def _ask(built: HomeCandidate, yes: bool) -> None:
+def _unexplained(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate) -> str:
+    """Say that the branch has a commit that came while loops ran and that no checkout explains, nothing if not."""
+    from loopr.core.shared import moved_key
+    from loopr.ui.story import moved_words
+    from loopr.world.repo.refs import is_ancestor
+
+    bound = scene.shared.plans.get(plan.id)
+    moved = scene.shared.moved.get(moved_key(bound.repo, built.branch)) if bound is not None else None
+    if moved is None or moved.explained or not is_ancestor(ground.door, moved.new, built.old):
+        return ""
+    return moved_words(built.branch, moved.during, explained=False, undo=moved.undo)
+
+
+def _ask(built: HomeCandidate, unexplained: str, yes: bool) -> None:
     """Ask a person, if there is one; without one only --yes goes on."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UserError("nobody is there to be asked", hint="--yes goes on, --dry-run shows what would be done")
+        told = f"; {render.plain(unexplained)}" if unexplained else ""
+        raise UserError(f"nobody is there to be asked{told}", hint="--yes goes on, --dry-run shows what would be done")
     text = f"Bring {_count(built.commits, 'commit')} of {built.plan} home to {built.branch}?"
+    if unexplained:
+        click.echo(render.plain(unexplained), err=True)
     click.confirm(text, abort=True, err=True)
 
 

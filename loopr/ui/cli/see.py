@@ -18,6 +18,7 @@ from loopr.ui import documents, render, views
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
+from loopr.ui.story import moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.wiring import Scenery
 
@@ -166,7 +167,14 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         for each in body["problems"]:
             first, *more = render.plain(render.at_place(each["place"], each["text"]), keep_lines=True).split("\n")
             lines += [f"  {first}", *(f"    {line}" for line in more)]
+    lines += ["", *(render.plain(_moved_words(each)) for each in body["moved"])] if body["moved"] else []
     return lines + [f"warning: {render.plain(each)}" for each in body["warnings"]]
+
+
+def _moved_words(row: views.Row) -> str:
+    """Tell that a branch has moved, and what may follow."""
+    words = moved_words(row["branch"], row["during"], explained=row["explained"], undo=row["undo"])
+    return words if row["explained"] else f"{words}; `loopr land` onto {row['branch']} asks first"
 
 
 def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], int, list[str]]:
