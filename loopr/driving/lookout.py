@@ -5,7 +5,7 @@ Knows who is at work, pull workers too. Must never know what there is to see.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from loopr.core import observations as o
@@ -55,6 +55,13 @@ def leave(kit: Kit, task: Task) -> None:
 
 
 # --- who is at work -------------------------------------------------------------------------------------------------
+
+
+def begin_afresh(kit: Kit, forest: Forest, leased: Iterable[str]) -> None:
+    """Note how all is before pull workers begin, where nothing else is at work: an engine to come compares with it."""
+    if set(leased).issuperset(forest.occupancy.loops):
+        for sentry in kit.sentries.values():
+            sentry.begin("")
 
 
 def resume(kit: Kit, forest: Forest) -> None:

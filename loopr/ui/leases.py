@@ -134,6 +134,7 @@ class Taken(NamedTuple):
 
 def take(workspace: Workspace, wanted: Wanted) -> Taken:
     """Lease loops to a pull worker, and make each ready: all that its work begins with."""
+    from loopr.driving.lookout import begin_afresh
     from loopr.driving.pulling import make_ready, task_of
 
     asked = pass_gate(workspace, "lease take")
@@ -145,6 +146,7 @@ def take(workspace: Workspace, wanted: Wanted) -> Taken:
     keeper = _Keeper(workspace, granted)
     failed: list[Problem] = []
     try:
+        begin_afresh(kit, granted.forest, (loop.id for loop, _ in granted.leased.values()))
         for lease, (loop, entry) in granted.leased.items():
             try:
                 task = task_of(kit, granted.forest, loop, entry)
