@@ -89,15 +89,18 @@ def _stop_at_once(frame: Frame, holder: Holder) -> int:
     workspace = frame.workspace
     try:
         stop_engine(workspace, at_once=True)
-    except WorldError as error:  # a full disk, say: the engine is told all the same
+    except (WorldError, SettingsError) as error:  # a full disk: the engine is told all the same
         frame.note(f"the stop cannot be written down: {error.message}")
     end_at_once(holder)
     _wait_for_end(workspace, holder["pid"])
     frame.note("the engine has ended")
-    scene = workspace.look().scene
-    if words := unfinished_line(scene):
-        frame.note(words)
-    _report(frame, holder["pid"], 0, ended=True, left=unfinished(scene))
+    left: list[str] = []
+    with suppress(WorldError, SettingsError):  # a journal that is gone, say
+        scene = workspace.look().scene
+        left = unfinished(scene)
+        if words := unfinished_line(scene):
+            frame.note(words)
+    _report(frame, holder["pid"], 0, ended=True, left=left)
     return 0
 
 
