@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
@@ -137,6 +137,7 @@ def supervisor(at: Setting) -> tuple[Process, Cure]:
     process = begun(at)
     at.repo.gates["go"].open()
     assert at.repo.heard() == ["stopped"]
+    at.stack.callback(wake, at.repo.state)
     return process, at.repo.gates["late"].open
 
 
@@ -144,15 +145,9 @@ def launcher(at: Setting) -> tuple[Process, Cure]:
     """Stop the launcher."""
     found(at)
     process = begun(at)
-    claims = [json.loads(each.read_bytes()) for each in (at.repo.state / "runs").glob("*/*/run.json")]
-    pid = next(each["launcher"] for each in claims)
-    os.kill(pid, signal.SIGSTOP)
-
-    def cure() -> None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
-
-    return process, cure
+    os.kill(next(watchers(at.repo.state))[1], signal.SIGSTOP)
+    at.stack.callback(wake, at.repo.state)
+    return process, lambda: wake(at.repo.state)
 
 
 def hanging_git(at: Setting) -> tuple[Process, Cure]:
@@ -233,6 +228,20 @@ def stop(at: Setting, process: Process, way: str) -> Stopped:
     process.process.wait(60)
     secs = time.monotonic() - began
     return Stopped(secs, control(), process.ended(None), verb)
+
+
+def watchers(state: Path) -> Iterator[tuple[int, int]]:
+    """Give the supervisor and the launcher of every run that was claimed."""
+    for each in (state / "runs").glob("*/*/run.json"):
+        claim = json.loads(each.read_bytes())
+        yield claim["supervisor"], claim["launcher"]
+
+
+def wake(state: Path) -> None:
+    """Let everybody go on who watches commands: a test that fails leaves nobody stopped."""
+    for pid in {pid for each in watchers(state) for pid in each}:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def control() -> float:

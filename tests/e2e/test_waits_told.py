@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.repos import Process, Repo, opened
+from tests.e2e.stopping import wake
 
 SCRIPT = """
 tell "$LOOPR_LOOP $PPID"
@@ -26,6 +27,7 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
     """Give a repository."""
     with opened(tmp_path) as found:
         yield found.found()
+        wake(found.state)
 
 
 def start(repo: Repo, more: str = "") -> tuple[Process, dict[str, int]]:
