@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -46,6 +47,22 @@ def test_an_engine_that_waits_ends_at_once(tmp_path: Path, name: str) -> None:
     """An engine that waits ends in time when it is told to; the next run ends its plan."""
     seed = list(SCENES).index(name)
     play(tmp_path, name, "stop --now" if name == "hook" else WAYS[seed % len(WAYS)], seed)
+
+
+def test_a_plain_stop_waits_for_no_landing_that_waits(tmp_path: Path) -> None:
+    """The first Ctrl-C lets commands end; landings that wait for others, and those behind, do not keep it."""
+    with ExitStack() as stack:
+        at = Setting(stack.enter_context(opened(tmp_path)), random.Random("plain"), stack)
+        process, cure = SCENES["lock"](at)
+        process.signal(signal.SIGINT)
+        process.says("draining")
+        assert not process.has_ended
+        at.repo.gates["hold"].open()
+        said = process.ended(130)
+        assert "left to the next run: landing of demo/a, landing of demo/b, landing of demo/c" in said.err
+        cure()
+        at.repo.loopr("run")
+        assert set(at.repo.statuses().values()) == {"complete"}
 
 
 CHECK = """
