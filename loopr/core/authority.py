@@ -118,7 +118,7 @@ def refusal(asker: Asker, wish: str, rights: Rights, targets: Sequence[str] = ()
     if act.own and asker.lease and all(each == asker.lease for each in targets):
         return None
     if asker.state != "live":
-        return Refusal(f"{_is(asker)}: a loop may not {wish}", _unset(asker, typed))
+        return Refusal(f"{_is(asker)}: a loop may not {wish}", _unset(typed))
     if not act.may or asker.kind == "judge":
         whom = "what judges" if asker.kind == "judge" else "a loop"
         return Refusal(f"{_is(asker)}: {whom} may never {wish}", _for_a_person(asker, typed))
@@ -161,7 +161,7 @@ def _is(asker: Asker) -> str:
     return f"{where} is the command of {asker.loop} (lease {asker.lease})"
 
 
-def _unset(asker: Asker, typed: str) -> str:
+def _unset(typed: str) -> str:
     """Say how a person who has the variable by chance gets rid of it."""
     return f"a person types `unset LOOPR_LEASE`, then {typed}"
 
@@ -169,5 +169,7 @@ def _unset(asker: Asker, typed: str) -> str:
 def _for_a_person(asker: Asker, typed: str) -> str:
     """Say how a person does it."""
     if asker.kind == "worker":
-        return _unset(asker, typed)
-    return f"a person types {typed}, in a shell that no loop started"
+        return _unset(typed)
+    own = typed.startswith(("`loopr init", "`loopr start", "`loopr run"))
+    more = "; a folder with a `git init` of its own is another workspace" if own else ""
+    return f"a person types {typed}, in a shell that no loop started{more}"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core.authority import Asker, Kind, Rights, State
-from loopr.core.choose import ENGINE
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import NotFound
@@ -36,25 +35,31 @@ class Mark(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Who asks, what the settings in force allow them, and the state that this was read from."""
+    """Who asks, what the settings in force allow them, and the state that this was read from.
+
+    `above` are the live loops that this one works for: what is allowed must be so to each of them.
+    """
 
     asker: Asker
     rights: Rights = Rights()
     scene: Scene | None = None
+    above: tuple[tuple[Asker, Rights], ...] = ()
 
 
 def who_asks(workspace: Workspace) -> Asked:
-    """Find out who asks; the nearest live loop counts first, then the lease that is quoted, then a hook."""
+    """Find out who asks: the nearest live loop, else a lease that is quoted, else a hook, else a person."""
     found = [each for each in _marks(workspace.environ) if _concerns(workspace, each)]
     if not found:
         return Asked(Asker("person", workspace.user))
     scene = _in_force(workspace)
     askers = [each for mark in found if (each := _asker(scene, mark)) is not None]
     live = [each for each in askers if each.lease and each.state == "live"]
-    asker = next(iter([*live, *askers]), None)
-    if asker is None:
+    nearest = next(iter([*live, *askers]), None)
+    if nearest is None:
         return Asked(Asker("person", workspace.user))
-    return Asked(asker, _rights(workspace, scene, asker), scene)
+    above = {each.lease: each for each in live if each.lease != nearest.lease}
+    others = tuple((each, _rights(workspace, scene, each)) for each in above.values())
+    return Asked(nearest, _rights(workspace, scene, nearest), scene, others)
 
 
 def _marks(environ: Mapping[str, str]) -> Iterator[Mark]:
@@ -107,7 +112,8 @@ def _asker(scene: Scene, mark: Mark) -> Asker | None:
             return None
         return Asker("loop", mark.lease, mark.lease, "unknown")
     state = _state(loop, int(attempt))
-    if mark.pid and state != "live":
+    ends = loop.ending is not None and loop.ending.attempt == int(attempt)
+    if mark.pid and state != "live" and not ends:
         return None
     kind: Kind = "worker" if state == "live" and _is_pulled(loop) else "loop"
     return Asker(kind, mark.lease, mark.lease, state, loop.type, mark.pid)
@@ -120,8 +126,8 @@ def _state(loop: Loop, attempt: int) -> State:
 
 def _is_pulled(loop: Loop) -> bool:
     """Say whether a pull worker works under a loop's lease; what judges its work is a loop's."""
-    lease = loop.lease
-    return loop.status is Status.RUNNING and lease is not None and lease.holder != ENGINE
+    timed = loop.lease is not None and loop.lease.expires_at is not None
+    return loop.status is Status.RUNNING and timed
 
 
 def _rights(workspace: Workspace, scene: Scene, asker: Asker) -> Rights:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from loopr.core import wishes
-from loopr.core.authority import Refusal, refusal
+from loopr.core.authority import Asker, Refusal, refusal
 from loopr.core.events import Event
 from loopr.core.scene import Scene
 from loopr.errors import NotAllowed, SettingsError, WorldError
 from loopr.ui.askers import Asked, who_asks
 from loopr.wiring import Workspace
 from loopr.world.runs import Runs
+from loopr.world.settings.sources import variables
 
 Targets = Callable[[Scene], Sequence[str]]
 LONGEST = 120
@@ -34,40 +34,42 @@ def pass_gate(
     `said` is what the wish is about as it was typed; `means` finds the ids, leases or scopes for that.
     """
     asked = who_asks(workspace)
-    asker, line = asked.asker, " ".join(["loopr", wish, *said])
-    found = _refused(workspace, asked, wish, (said, means), line)
-    workspace.act_for(asker.name)
+    found = _refused(workspace, asked, wish, said, means)
+    workspace.act_for(asked.asker.name)
     if found is None:
         return asked
+    asker, no = found
     if asker.lease and asked.scene is not None and asker.loop in asked.scene.loops:
         with suppress(WorldError, SettingsError, OSError):  # in a sandbox, say: the refusal stands
             _tell(workspace, asked.scene, asker.lease, wish, said)
-    raise NotAllowed(found.reason, hint=found.hint)
+    raise NotAllowed(no.reason, hint=no.hint)
 
 
 def _refused(
-    workspace: Workspace,
-    asked: Asked,
-    wish: str,
-    about: tuple[Sequence[str], Targets | None],
-    line: str,
-) -> Refusal | None:
-    """Say why a wish is refused: for whom it is first, then for whatever it is about."""
-    asker, rights, scene = asked
+    workspace: Workspace, asked: Asked, wish: str, said: Sequence[str], means: Targets | None
+) -> tuple[Asker, Refusal] | None:
+    """Say to whom a wish is refused and why: whatever it is about, then for what it is about."""
+    asker, rights, scene, above = asked
     if asker.kind == "person":
         return None
-    if workspace.overrides:
-        reason = f"{asker.name} may not set anything for its own wish"
-        return Refusal(reason, "leave `--set` out: `loopr.yml` says how loops work")
-    found = refusal(asker, wish, rights, (), line)
-    if found is not None or scene is None:
-        return found
-    said, means = about
-    return refusal(asker, wish, rights, means(scene) if means is not None else said, line)
+    chosen = [*workspace.overrides, *(variables(workspace.environ) if asker.kind != "worker" else ())]
+    if chosen:
+        reason = f"{asker.name} may not choose settings for its own wish: {_plain(chosen[:1])}"
+        return asker, Refusal(reason, "leave `--set` and such variables out: loopr.yml says how loops work")
+    line = " ".join(["loopr", wish, *said])
+    for each, theirs in ((asker, rights), *above):
+        found = refusal(each, wish, theirs, (), line)
+        if found is None and scene is not None:
+            found = refusal(each, wish, theirs, means(scene) if means is not None else said, line)
+        if found is not None:
+            return each, found
+    return None
 
 
 def _tell(workspace: Workspace, scene: Scene, lease: str, wish: str, said: Sequence[str]) -> None:
     """Have it remembered what a loop has tried, if that says more than what is told already."""
+    from loopr.core import wishes  # slow to import, and hardly anybody is refused
+
     loop, _, attempt = lease.rpartition("#")
     what, runs = f"denied.{wish.replace(' ', '-')}", Runs(workspace.place.state)
     tries = runs.count(scene.loops[loop].name, int(attempt), what)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 OUTPUT, REFUSAL, CIRCUMSTANCES, USAGE = "output.md", "refusal.json", "circumstances.json", "usage.json"
 MOST_NOTED = 1_024
 MOST_COUNTED = 1 << 20
+_COUNTING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
 PUT_BACK = "put_back.json"
 
 
@@ -145,7 +146,7 @@ class Runs:
         """Count something about an attempt once more, a byte each; 1 where it has no folder."""
         path = f"{self.root}/{self.id_of(name, attempt)}/{what}.count"
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
+            descriptor = os.open(path, _COUNTING, 0o600)
         except OSError:
             return 1
         try:

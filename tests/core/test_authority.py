@@ -113,6 +113,7 @@ def test_a_refusal_says_what_to_do() -> None:
     assert "`loopr cancel b`" in told.hint
     for asker in (OVER, UNKNOWN, WORKER):
         assert "`unset LOOPR_LEASE`" in refused(asker, "stop").hint
+    assert "`git init`" in refused(LOOP, "init").hint
     assert "is over" in refused(OVER, "stop").reason
     assert "not in the journal" in refused(UNKNOWN, "stop").reason
     assert "process 12 above" in refused(LOOP._replace(pid=12), "stop").reason

@@ -173,8 +173,6 @@ def test_what_is_below_itself(repo: Repo) -> None:
     """
     repo.script("spec", script)
     repo.loopr("run", code=None)
-    lease = repo.events("lease_granted")[-1]["data"]
-    assert lease["loop"].startswith("demo/s")
     mine = [each for each in repo.events("cancelled", "held", "retried") if each["actor"].startswith("demo/s#")]
     assert {each["loop"] for each in mine} == {"demo/s/y"}
     assert {each for _, each in denied(repo)} == {"cancel demo/t", "pause demo/s/y"}
@@ -199,6 +197,15 @@ def test_a_plan_that_a_loop_started(repo: Repo) -> None:
     assert len(repo.note("codes").splitlines()) == 2
     assert {each.split()[0] for _, each in denied(repo)} == {"cancel", "start"}
     siblings_landed(repo)
+
+
+def test_a_shell_has_no_mark(repo: Repo) -> None:
+    """Whoever opens a shell in a loop's worktree is a person there: it sets no lease."""
+    ready(repo, "exit 0")
+    repo.loopr("start", "plan.md", code=1)
+    assert "LOOPR_" not in repo.loopr("shell", "bad", "--", "env").out
+    repo.loopr("shell", "bad", "--", str(LOOPR), "retry", "bad")
+    assert [each["actor"] for each in repo.events("retried")] == ["ada"]
 
 
 # --- whatever is tried is seen ----------------------------------------------------------------------------------------
@@ -287,6 +294,23 @@ def test_a_pull_worker_has_its_own_lease(repo: Repo) -> None:
     assert "`unset LOOPR_LEASE`" in stale.err
     actors = {each["event"]: each["actor"] for each in repo.events("lease_renewed", "work_ended")}
     assert actors == {"lease_renewed": mine["lease"], "work_ended": mine["lease"]}
+
+
+def test_a_loop_does_not_pass_for_a_pull_worker(repo: Repo) -> None:
+    """A command that quotes somebody else's lease as its own is known by the process above it, and is refused."""
+    repo.write({"third.md": "---\nid: third\nchildren: [{id: z}]\n---\n# Third\n"})
+    ready(repo, 'export LOOPR_LEASE="third/z#1"; tried "$PROGRAM" lease complete; tried "$PROGRAM" stop')
+    repo.loopr("start", "--no-run", "third.md")
+    lease = repo.loopr("lease", "take", "--holder", "ada", "--json").document["leases"][0]["lease"]
+    assert lease == "third/z#1"
+    process = repo.begin("start", "plan.md")
+    repo.until("steering_refused", 2)
+    repo.loopr("lease", "release", lease)
+    process.ended(1)
+    assert "above this one is the command of demo/bad" in repo.note("said")
+    ends = [each["event"] for each in repo.events("work_ended", "lease_released") if each["loop"] == "third/z"]
+    assert ends == ["lease_released", "work_ended"]  # by its holder, then by the engine that went on with it
+    siblings_landed(repo)
 
 
 # --- agents -----------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tests.ui.test_mcp import call
 LOOP = "oauth/tokens/store"
 LEASE = f"{LOOP}#1"
 CHANGES: dict[str, list[str]] = {
-    "init": ["init"],
+    "init": ["init", "init --anew", "init --anew -y"],
     "start": ["start --no-run plan.md", "start plan.md", "start --detach plan.md", "start -y new.md"],
     "run": ["run", "run --once", "run --detach"],
     "stop": ["stop", "stop --now"],
@@ -86,7 +86,11 @@ SHOWS: dict[str, list[str]] = {
     "doctor": ["doctor"],
     "completion": ["completion bash"],
 }
-TO_COME = {"adopt", "update", "config accept"}
+TO_COME = {
+    "adopt": ["adopt oauth"],
+    "update": ["update oauth"],
+    "config accept": ["config accept", "config accept --yes"],
+}
 ELSEWHERE = {"demo", "agent test", "mcp"}
 """These work in a folder of their own; of what `mcp` serves each tool is tried."""
 GIVEN: dict[str, tuple[dict[str, Any], str]] = {
@@ -142,7 +146,8 @@ def typed(desk: Desk, line: str) -> dict[str, Any]:
 
 def test_every_verb_passes_the_gate_or_shows() -> None:
     """A verb that is new is refused to a loop, or is shown to change nothing: it must be tried below."""
-    assert set(leaves()) == (CHANGES.keys() | SHOWS.keys() | ELSEWHERE)
+    tried = CHANGES.keys() | SHOWS.keys() | ELSEWHERE
+    assert tried <= set(leaves()) <= tried | TO_COME.keys()
     changing = {name for name, tool in TOOLS.items() if not tool.reads}
     verbs = {each.replace(" ", "_") for each in CHANGES}
     assert changing - verbs == {"convoy"}
@@ -155,7 +160,10 @@ def test_every_wish_has_a_verb_or_is_to_come() -> None:
     assert set(ACTS) - asked == {"land --yes", *TO_COME}
 
 
-@pytest.mark.parametrize("line", [line for each in CHANGES.values() for line in each])
+THERE = CHANGES | {name: lines for name, lines in TO_COME.items() if name in set(leaves())}
+
+
+@pytest.mark.parametrize("line", [line for each in THERE.values() for line in each])
 def test_what_changes_is_refused_to_a_loop(busy: Desk, line: str) -> None:
     """Whatever changes the workspace is refused to a loop: nothing moves but what tells of it."""
     before, files = told(busy), outside(busy)
@@ -262,18 +270,13 @@ def test_who_takes_its_mark_off_still_has_a_parent(busy: Desk) -> None:
     assert ran().returncode == 0
 
 
-def test_a_setting_of_ones_own_counts_for_nothing(busy: Desk) -> None:
+def test_a_setting_of_ones_own_counts_for_nothing(busy: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop brings no permission along: neither by --set, nor by a file that nobody has taken up."""
     error = typed(busy, "cancel endpoints --set 'types.code.may=[cancel]'")
-    assert "may not set anything" in error["message"]
+    assert "may not choose settings" in error["message"]
+    monkeypatch.setenv("LOOPR_TYPES__CODE__MAY", "[cancel]")
+    assert "LOOPR_TYPES__CODE__MAY" in typed(busy, "cancel endpoints")["message"]
+    monkeypatch.delenv("LOOPR_TYPES__CODE__MAY")
     path = busy.folder / "loopr.yml"
     path.write_text(path.read_text().replace("run: make code", "run: make code, may: [cancel]"))
     assert typed(busy, "cancel endpoints")["code"] == "not_allowed"
-
-
-def test_a_shell_has_no_mark(shop: Desk) -> None:
-    """`loopr shell` takes no mark away and gives none: whoever opens it asks."""
-    from loopr.ui.cli.shell import _environment
-
-    given = {name: each for name, each in _environment(None).items() if name.startswith("LOOPR")}
-    assert given == {name: each for name, each in os.environ.items() if name.startswith("LOOPR")}

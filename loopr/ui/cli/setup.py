@@ -33,8 +33,8 @@ PLAN = "plan.md"
 def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes: bool) -> None:
     """Make loopr.yml, specs/ and worktrees/ where they are missing; overwrite nothing."""
     workspace = frame.workspace
-    if not dry_run:
-        pass_gate(workspace, "init")
+    if anew or not dry_run:
+        pass_gate(workspace, "init", ["--anew"] if anew else [])
     if anew:
         _begin_anew(frame, yes=yes)
         return

@@ -40,7 +40,9 @@ def start_verb(frame: Frame, *, plans: tuple[str, ...], dry_run: bool, no_run: b
     found = read_plans(workspace, [frame.directory / each for each in plans])
     if not dry_run:
         asker, *_ = pass_gate(workspace, "start", plans, lambda scene: [each.id for each in found])
-        no_run, detach = no_run or bool(asker.lease), detach and not asker.lease
+        if asker.lease and not no_run:
+            frame.note("a loop drives nothing: an engine that runs takes the plans")
+            no_run, detach = True, False
     ask = cache(lambda text: dry_run or _confirm(text, yes))
     if dry_run:
         return _report_all(frame, rehearse(workspace, found, ask, to_run=False))
