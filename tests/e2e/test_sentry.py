@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,19 @@ def test_settings_that_git_cannot_read_come_back(repo: Repo, garbage: str) -> No
     assert repo.git("config", "--list", "--local") == before
     (harm,) = repo.events("shared_harmed")
     assert "config (git could not read it; is put back; what it was is kept as" in harm["data"]["names"][0]
+
+
+def test_the_way_back_is_named_where_no_engine_lives(repo: Repo) -> None:
+    """Settings that git cannot read, and no engine to put them back: `run` and `doctor` name the line that does."""
+    before = repo.git("config", "--list", "--local")
+    alone(repo, "true").ended()
+    (repo.root / ".git/config").write_text("[")
+    line = f"cp {repo.state}/kept/config {repo.root}/.git/config"
+    assert line in repo.loopr("run", code=78).err
+    said = repo.loopr("doctor", code=78).out
+    assert line in said and "nothing has been committed" not in said
+    subprocess.run(line.split(), check=True)
+    assert repo.git("config", "--list", "--local") == before
 
 
 def test_a_judge_that_plants_is_seen_too(repo: Repo) -> None:

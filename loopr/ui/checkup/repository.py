@@ -69,8 +69,12 @@ def _refused(top: Path, refusal: str) -> Finding:
     if "dubious ownership" in refusal:
         hint = f"`git config --global --add safe.directory {shlex.quote(str(top))}`, if you trust it"
         return Finding("repository", False, f"git does not trust {top}, which has dubious ownership", hint)
+    from loopr.world.repo.ground import way_back
+
     words = " ".join(refusal.split()).removeprefix("fatal: ")
-    return Finding("repository", False, f"git refuses to work in {top}: {words}", "see what `git status` says there")
+    line = way_back(common_git_dir(top) / "loopr", refusal)
+    hint = f"`{line}` puts back what git could read last" if line else "see what `git status` says there"
+    return Finding("repository", False, f"git refuses to work in {top}: {words}", hint)
 
 
 def _asking(look: Callable[[Workspace, Settings, Path, GitFacts], Iterable[Finding]], *, everywhere: bool) -> Look:
@@ -99,6 +103,8 @@ def _base(_: Workspace, settings: Settings, top: Path, git: GitFacts) -> Iterato
     said = git.commit_of(f"refs/heads/{wanted}" if wanted else "HEAD")
     if wanted and not said:
         yield Finding("base", False, f"git.base is {wanted}, and there is no such branch", _set_base(wanted))
+    elif not said and head.commit and git.refusal():
+        return  # it says nothing at all, which is told already
     elif not said:
         hint = "commit something: a plan starts from a commit"
         yield Finding("base", None, f"nothing has been committed yet on {name}", hint)

@@ -6,6 +6,7 @@ Knows how the places are found and named. Must never know what is done there.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ OLD = "refs/loopr/old/"  # everything of a journal that was begun anew, below th
 OWN_REFS = "refs/loopr/"
 OWN_FOLDER = ".loopr"
 POOL_FOLDER = ".pool"
+KEPT = "kept"  # in the state folder: copies of the files that all worktrees share (`keeping.py`)
 
 
 def backup_ref(name: str, commit: str) -> str:
@@ -95,7 +97,7 @@ def open_ground(
     max_file_mb: int = 50,
 ) -> Ground:
     """Find the repository around a folder, the way that a command in it would, or say why git will not work there."""
-    git_dir, common = (_asked(root, word) for word in ("--git-dir", "--git-common-dir"))
+    git_dir, common = (_asked(root, word, state) for word in ("--git-dir", "--git-common-dir"))
     inside = call(root, ["rev-parse", "--path-format=absolute", "--show-toplevel"], {})
     top = _path(inside.out) if inside.code == 0 else None
     if (common / "reftable").exists():
@@ -118,13 +120,23 @@ def open_ground(
     )
 
 
-def _asked(root: Path, word: str) -> Path:
+def _asked(root: Path, word: str, state: Path | None) -> Path:
     """Ask git in a folder for one of its places."""
     said = call(root, ["rev-parse", "--path-format=absolute", word], {})
     if said.code:
         told = f"git will not work in {root}: {said.err.strip()}"
-        raise SettingsError(told, hint="mend what git names; `loopr doctor` looks again")
+        line = way_back(state, said.err) if state is not None else ""
+        hint = f"`{line}` puts back what git could read last" if line else "mend what git names"
+        raise SettingsError(told, hint=f"{hint}; `loopr doctor` looks again")
     return _path(said.out)
+
+
+def way_back(state: Path, refusal: str) -> str:
+    """Say how a person puts back settings that git cannot read, nothing where that is not it or none are kept."""
+    copy, config = state / KEPT / "config", state.parent / "config"
+    if "config" not in refusal or not copy.is_file():
+        return ""
+    return f"cp {shlex.quote(str(copy))} {shlex.quote(str(config))}"
 
 
 def _path(out: bytes) -> Path:

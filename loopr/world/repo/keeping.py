@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from loopr.world.repo.ground import Ground
+from loopr.world.repo.ground import KEPT, Ground
 
-KEPT, ASIDE, SEEN = "kept", "set-aside", "seen.json"
+ASIDE, SEEN = "set-aside", "seen.json"
 MOST_BYTES = 1 << 20
 
 

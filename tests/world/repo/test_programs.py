@@ -11,7 +11,7 @@ import pytest
 from loopr.driving.sentry import Sentry
 from loopr.world.repo import commits, keeping
 from loopr.world.repo.calls import GUARDS, GitFailed
-from loopr.world.repo.ground import Ground
+from loopr.world.repo.ground import KEPT, Ground
 from loopr.world.repo.landing import build_candidate, end_judging, lay_candidate
 from loopr.world.repo.programs import harmless_value, runs_program
 from loopr.world.repo.words import Candidate
@@ -198,7 +198,7 @@ def test_settings_that_git_cannot_read_come_back(scene: Scene, garbage: bytes) -
     if garbage:
         assert config.read_bytes() == before
     assert git(scene.root, "rev-parse", "--is-bare-repository") == "false"
-    kept = scene.ground.state / keeping.KEPT
+    kept = scene.ground.state / KEPT
     assert {oct(each.stat().st_mode & 0o777) for each in kept.rglob("*") if each.is_file()} == {"0o600"}
     assert kept.stat().st_mode & 0o777 == 0o700
 
