@@ -129,7 +129,7 @@ def events_page() -> str:
     about_loops = [name for name, cls in EVENTS.items() if issubclass(cls, LoopEvent)]
     return page(
         "Events",
-        "`loopr/core/events.py`, `loopr/core/workspace_events.py` and `loopr/ui/story.py`",
+        "`loopr/core/events.py`, `judge_events.py` and `workspace_events.py` beside it, and `loopr/ui/story.py`",
         "Everything that was ever decided, as `loopr events` prints it. With `--json` each line is an object with "
         "`seq`, `at`, `event`, `loop`, `actor` and `data`; below are the fields of `data`. Events are history and are "
         "kept: one whose fields change gets a new version, and older ones are lifted to it when they are read. "

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loopr.core import events as e
+from loopr.core.judge_events import VerdictGiven
 from loopr.core.model import NO_USAGE, Ending, Failure, Lease, Loop, Status, Usage
 from loopr.errors import Impossible
 
@@ -101,6 +102,11 @@ def clocked(loop: Loop, at: int) -> Usage:
     if loop.live.ms or started is None:
         return loop.live
     return loop.live._replace(ms=max(0, at - started))
+
+
+def _verdict(loop: Loop, event: VerdictGiven, at: int) -> Loop:
+    """Remember the last yes of each judge: an older one was about a tree that is no more."""
+    return loop._replace(yes=tuple((dict(loop.yes) | {event.judge: event.key}).items()))
 
 
 def _passed(loop: Loop, event: e.Passed, at: int) -> Loop:
@@ -209,6 +215,7 @@ def finish(loop: Loop, digest: str, at: int) -> Loop:
         not_before=0,
         judge_only=False,
         reason="",
+        yes=(),
     )
 
 
@@ -220,6 +227,7 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.LeaseRenewed: _renewed_lease,
     e.UsageSeen: _usage_seen,
     e.WorkEnded: _work_ended,
+    VerdictGiven: _verdict,
     e.JudgeWaits: _judge_waits,
     e.Refused: _refused,
     e.Limited: _limited,

@@ -22,6 +22,7 @@ from loopr.core.declaring import (
 )
 from loopr.core.entries import Artifact, plan_identity
 from loopr.core.events import Event
+from loopr.core.judge_events import VerdictGiven
 from loopr.core.limits import judge_lane, own_budget_reached
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
 from loopr.core.scene import Scene
@@ -251,6 +252,13 @@ def _attempt_stopped(scene: Scene, seen: o.AttemptStopped, now: int) -> Iterator
     yield from _stop_seen(scene, o.StopSeen(seen.loop, seen.attempt), now)
 
 
+def _said_yes(scene: Scene, seen: o.SaidYes, now: int) -> Iterator[Event]:
+    """A judge need not be asked again about this very tree."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is not None and loop.status in (Status.CHECKING, Status.LANDING):
+        yield VerdictGiven(loop.id, seen.attempt, seen.judge, seen.key)
+
+
 def _judged(scene: Scene, seen: o.Judged, now: int) -> Iterator[Event]:
     """The judge is over."""
     loop = current(scene, seen.loop, seen.attempt)
@@ -321,6 +329,7 @@ _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.AttemptUsed: _attempt_used,
     o.AttemptEnded: _attempt_ended,
     o.AttemptStopped: _attempt_stopped,
+    o.SaidYes: _said_yes,
     o.Judged: _judged,
     o.LandingDone: _landing_done,
     o.LandingFailed: _landing_failed,

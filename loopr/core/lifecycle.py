@@ -12,6 +12,7 @@ from typing import NamedTuple
 from loopr.core import events as e
 from loopr.core import workspace_events as w
 from loopr.core.codec import NAMES
+from loopr.core.judge_events import VerdictGiven
 from loopr.core.model import Loop, Status
 from loopr.core.steps import STEPS, declared, stays_engaged
 from loopr.errors import Impossible
@@ -47,6 +48,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.LeaseRenewed: _row(S.RUNNING, None, "a pull worker is alive"),
     e.UsageSeen: _row(_ALL, None, "what the attempt has used so far, also while it is told to stop"),
     e.WorkEnded: _row(S.RUNNING, S.CHECKING, "the command ended well; what is there has been committed"),
+    VerdictGiven: _row(frozenset({S.CHECKING, S.LANDING}), None, "a judge said yes; not asked again about this tree"),
     e.JudgeWaits: _row(S.RUNNING, S.PENDING, "free: as above, and no lane takes its judges now"),
     e.Refused: _row(
         frozenset({S.RUNNING, S.CHECKING, S.LANDING}), frozenset({S.PENDING, S.FAILED}), "iteration + 1, failures 0"

@@ -197,6 +197,7 @@ class Loop(NamedTuple):
     deferred: tuple[str, str] | None = None
     base_commit: str = ""
     landed: str = ""
+    yes: tuple[tuple[str, str], ...] = ()  # the last of each judge: who, and about what
 
     @property
     def plan(self) -> str:
@@ -324,6 +325,7 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "spent": lambda value: Spent(*value),
     "live": lambda value: Usage(*value),
     "deferred": tuple,
+    "yes": lambda value: tuple((judge, key) for judge, key in value),
 }
 _READ = {name: (place, _NESTED.get(name)) for place, name in enumerate(Loop._fields)}
 

@@ -152,6 +152,16 @@ class AttemptStopped(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class SaidYes(Observation):
+    """A judge said yes to a tree; `key` is the digest of that and of how it judges."""
+
+    loop: str
+    attempt: int
+    judge: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judged(Observation):
     """The judge is over: it said yes, or there is trouble."""
 

@@ -47,7 +47,11 @@ def _next_generation(loop: Loop) -> int:
 def _anew(loop: Loop, generation: int) -> Loop:
     """Begin again as the given generation; a live attempt is let go."""
     return _fresh_counters(let_go(loop))._replace(
-        status=S.PENDING, generation=generation, leased=loop.leased and generation == loop.generation, base_commit=""
+        status=S.PENDING,
+        generation=generation,
+        leased=loop.leased and generation == loop.generation,
+        base_commit="",
+        yes=(),
     )
 
 

@@ -6,6 +6,7 @@ Begun again after a crash, it follows the command that runs already, or reads ho
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from loopr.core import observations as o
-from loopr.core.entries import Command
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
 from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell, Until
@@ -21,14 +21,14 @@ from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.handovers import is_plain_file, keep_output
 from loopr.driving.lookout import blame, tell_changed
-from loopr.driving.materials import RESULT, Spot, own_folder, step_spec, write_materials
-from loopr.driving.outcomes import Said, end_of, listed, refusal, trouble_before, trouble_of, was_stopped
+from loopr.driving.materials import RESULT, Spot, own_folder, write_materials
+from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, trouble_before, trouble_of
 from loopr.driving.sentry import NOTHING, Changed
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
+from loopr.driving.stepping import put_steps_back, run_after_command, run_before
 from loopr.errors import LooprError, Problem
 from loopr.grounds import claim
 from loopr.world import feedback
-from loopr.world.launcher.words import STREAMS
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.processes.strays import living_in
 from loopr.world.prompts import write_files
@@ -44,9 +44,8 @@ from loopr.world.repo.worktrees import take
 from loopr.world.result_file import Advice, Reported, read_advice
 from loopr.world.runs import CIRCUMSTANCES, OUTPUT, Refusal
 
+CONFLICTED = "conflicted"
 READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
-LOST_TRIES = 5  # one that always takes its watchers down with it is at fault itself
-TAIL_BYTES = 64 * 1024
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 Made = TypeVar("Made")
 
@@ -83,13 +82,16 @@ def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
 
 def run_after(kit: Kit, task: Task, base: str) -> Generator[Asked, Any, None]:
     """Run what is to run after a command, before its work is committed; how that ends changes nothing."""
-    command = kit.settings.hooks.get("post_run")
-    if command is None:
-        return
-    spec = step_spec(kit, task, Spot(folder_of(kit, task), base), command, "post_run")
-    outcome: Outcome = yield Run(spec.id, spec)
-    said = "" if outcome.code == 0 else f"failed ({outcome.reason} {outcome.code}), its log is in {spec.folder}"
-    yield Tell(o.Noticed("hook post_run", said))
+    yield from run_after_command(kit, task, Spot(folder_of(kit, task), base), lambda: _commit_before(kit, task))
+
+
+def _commit_before(kit: Kit, task: Task) -> None:
+    """Commit before `post_run`; which files had a conflict is still known afterwards."""
+    files = _conflicted(kit, task)
+    if files:
+        said = kit.runs.circumstances(task.name, task.attempt)
+        kit.runs.note_circumstances(task.name, task.attempt, **said | {CONFLICTED: "\0".join(files)})
+    _commit(kit, task, folder_of(kit, task))
 
 
 def _skip_command(kit: Kit, task: Task) -> Act:
@@ -118,11 +120,12 @@ def _carry_over(kit: Kit, task: Task) -> None:
 def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> Generator[Asked, Any, Made]:
     """Make the folder of an attempt and all that is in it; `write` does the latter, and what it returns comes back."""
     ground = kit.ground_of(task)
+    _drop_old_runs(kit, task)
     if ground is None:
         folder = ensure_plain(kit.worktrees, plain_name(kit.runs, kit.worktrees, task.name, task.attempt))
         _note_spot(kit, task, Spot(folder))
         plain = write(kit, task, Spot(folder))
-        yield from _beside(kit, task, Spot(folder), {"pre_run": kit.settings.hooks.get("pre_run")})
+        yield from run_before(kit, task, Spot(folder), {"pre_run": kit.settings.hooks.get("pre_run")})
         return plain
     while isinstance(made := (yield Do(lambda: _make_folder(kit, task, ground))), Problem):
         yield Later(made)
@@ -131,11 +134,20 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
     if not is_plain_file(own / READY):
         settings = kit.settings.of_project(task.loop.project)
         setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
-        yield from _beside(kit, task, spot, setup)
+        yield from run_before(kit, task, spot, setup)
         write_files(own, {READY: ""})
     written: Made = yield Do(lambda: write(kit, task, spot))
-    yield from _beside(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
+    yield from run_before(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
     return written
+
+
+def _drop_old_runs(kit: Kit, task: Task) -> None:
+    """Take away run folders of a loop that are too many, so that a try costs what the last did."""
+    old = kit.runs.old(task.name, task.attempt, kit.settings.logs.keep_attempts)
+    if old:
+        kit.hands.rescue(old, {task.loop.artifact})
+        for each in old:
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
@@ -154,6 +166,7 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
         commit_attempt(ground, task.name, task.attempt - 1, message_of(kit, task))
     base = worktree.tip
     if not (worktree.fresh and worktree.tip == tip.tip):
+        put_steps_back(kit, task, ground, lambda: None)  # all is committed
         base = take_over(ground, task.name, task.loop.plan, kit.clock()).tip
     return _note_spot(kit, task, Spot(worktree.folder, base))
 
@@ -167,35 +180,6 @@ def _note_spot(kit: Kit, task: Task, spot: Spot) -> Spot:
         said |= {"agent": task.preset.name, "reader": task.preset.reader}
     kit.runs.note_circumstances(task.name, task.attempt, **said)
     return spot
-
-
-def _beside(kit: Kit, task: Task, spot: Spot, commands: dict[str, Command | None]) -> Generator[Asked, Any, None]:
-    """Run what is to run before the command; the attempt does not start if one of these fails."""
-    for step, command in commands.items():
-        if command is None:
-            continue
-        spec, outcome = yield from _run_to_its_end(kit, task, spot, command, step)
-        if outcome.code != 0:
-            said = veil_of(kit, task, None).over_bytes(tail_of(spec.folder))
-            end = feedback.bounded(said).strip().rpartition("\n")[2] or outcome.message
-            how = outcome.reason if outcome.code is None else f"{outcome.reason} {outcome.code}"
-            raise _SetupFailed(f"the {step} command failed ({how}){f': {end}' if end else ''}")
-
-
-def _run_to_its_end(
-    kit: Kit, task: Task, spot: Spot, command: Command, step: str
-) -> Generator[Asked, Any, tuple[AttemptSpec, Outcome]]:
-    """Run a command to its end; one that was lost with all that watched it runs again, at no cost to the loop."""
-    for number in range(1, LOST_TRIES + 1):
-        spec = step_spec(kit, task, spot, command, step if number == 1 else f"{step}.{number}")
-        outcome: Outcome = yield Run(spec.id, spec)
-        if outcome.reason != "lost" and not was_stopped(outcome):
-            break
-    return spec, outcome
-
-
-class _SetupFailed(LooprError):
-    """What prepares a worktree has failed: the attempt did not start."""
 
 
 # --- afterwards -----------------------------------------------------------------------------------------------------
@@ -282,14 +266,23 @@ def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
     ground = kit.ground_of(task)
     if ground is None:
         return []
-    record = read_record(ground, task.name)
+    conflicted = _conflicted(kit, task)
     committed: Committed = commit_attempt(ground, task.name, task.attempt, message_of(kit, task))
     problems = list(committed.refused)
-    for path in record.clash.files if record is not None and record.attempt < task.attempt else ():
+    for path in conflicted:
         file = folder / path
         if file.is_file() and not file.is_symlink() and _MARKER.search(file.read_bytes()):
             problems.append(Problem("still has conflict markers", path, "mend the conflict and take them out"))
     return problems
+
+
+def _conflicted(kit: Kit, task: Task) -> list[str]:
+    """List the files in which an attempt was given a conflict to mend."""
+    ground = kit.ground_of(task)
+    record = read_record(ground, task.name) if ground is not None else None
+    if record is not None and record.attempt < task.attempt:
+        return list(record.clash.files)
+    return list(filter(None, kit.runs.circumstances(task.name, task.attempt).get(CONFLICTED, "").split("\0")))
 
 
 def message_of(kit: Kit, task: Task) -> Message:
@@ -307,17 +300,6 @@ def folder_of(kit: Kit, task: Task) -> Path:
     """Return where the attempt works."""
     noted = kit.runs.circumstances(task.name, task.attempt).get("folder")
     return Path(noted) if noted else kit.worktrees / task.name
-
-
-def tail_of(run: Path, names: tuple[str, ...] = STREAMS) -> bytes:
-    """Return the end of what a command said, its errors last."""
-    parts = []
-    for name in names:
-        with suppress(OSError), (run / name).open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - TAIL_BYTES))
-            parts.append(file.read())
-    return b"\n".join(part for part in parts if part.strip())
 
 
 def limits_of(task: Task) -> dict[str, int]:

@@ -16,7 +16,7 @@ from loopr.core.declaring import outline_problems
 from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status, Terms
-from loopr.core.naming import generation_name
+from loopr.core.naming import generation_name, is_judge_room, judge_room
 from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell
 from loopr.driving.attempting import attempt
 from loopr.driving.ending import give_back, known_names, pack, stop
@@ -26,6 +26,7 @@ from loopr.driving.keeping import copy_journal
 from loopr.driving.kit import Kit, Task
 from loopr.driving.landing import bring_home
 from loopr.driving.lookout import heed, resume
+from loopr.driving.materials import is_judge
 from loopr.driving.outcomes import trouble_before
 from loopr.driving.sites import site_of
 from loopr.errors import PlanError, Problem, SettingsError, WorldError
@@ -38,6 +39,8 @@ from loopr.world.repo.worktrees import ensure_ignored
 
 Entries = Callable[[str], Entry | None]
 DECLARED_AT_ONCE = 64
+_UNJUDGED = frozenset({Status.LEASED, Status.RUNNING})
+_JUDGED = frozenset({Status.CHECKING, Status.LANDING})
 _WORKING = frozenset(Status) - {Status.COMPLETE, Status.INVALIDATED}
 
 
@@ -65,11 +68,18 @@ class Effects:
             loop = forest.loops[loop_id]
             owner = loop.lease or loop.ending
             if owner is not None and owner.expires_at is None:
-                folders |= self.kit.runs.steps(self._name_of(loop, owner.attempt), owner.attempt)
+                folders |= self._folders_of(loop, owner.attempt)
         resume(self.kit, forest)
         states = self.jobs.attempts.adopt(folders)
         self._known = {run for run, state in states.items() if state != "unclaimed"}
         self.jobs.attempts.sweep(str(self.kit.place.root), lambda lease: self._is_pulled(forest, lease))
+
+    def _folders_of(self, loop: Loop, attempt: int) -> dict[str, Path]:
+        """Map the runs of an attempt to their folders; none judges while its command runs."""
+        steps = self.kit.runs.steps(self._name_of(loop, attempt), attempt)
+        if loop.status not in _UNJUDGED:
+            return steps
+        return {run: folder for run, folder in steps.items() if not is_judge(folder.name)}
 
     def heed(self, forest: Forest, loop: Loop) -> None:
         """Keep an eye on a loop that is at work, and on none that is not any more."""
@@ -242,7 +252,11 @@ class Effects:
             for name in (generation_name(loop.id, each) for each in range(1, loop.generation + 1)):
                 if name in names and name not in wanted:
                     self._give_back(name, self.kit.grounds.get(self.kit.repo_of(forest, loop)))
+        owners = [each for each in forest.loops.values() if each.status in _JUDGED or each.ending is not None]
+        judged = {judge_room(each.name, each.attempt) for each in owners}
         for repo, ground in self.kit.grounds.items():
+            for room in filter(is_judge_room, known_names(ground) - judged):
+                self._give_back(room, ground)
             self.jobs.begin(Key("pack", repo, 0), pack(ground), lambda error: None)
         self.jobs.begin(Key("copy", "", 0), copy_journal(self.kit.place.journal), lambda error: None)
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from loopr.core import observations as o
+from loopr.core.naming import is_judge_room, judge_room
 from loopr.core.observations import Observation
 from loopr.driving.acts import Act, Do, Run, StopAsked, Until
 from loopr.driving.attempting import message_of
@@ -21,6 +22,7 @@ from loopr.world.repo.ground import WORK, Ground
 from loopr.world.repo.plain import remove_plain
 from loopr.world.repo.refs import pack_refs, read_refs
 from loopr.world.repo.returning import release
+from loopr.world.repo.rooms import leave_room
 from loopr.world.repo.slots import load, slot_of
 
 GATHER_MS = 50
@@ -38,7 +40,8 @@ def stop(kit: Kit, task: Task, name: str, live: list[str]) -> Act:
 
 
 def _commit(kit: Kit, task: Task, ground: Ground, name: str) -> None:
-    """Commit what an attempt of some generation left, if its folder is still there."""
+    """Commit what an attempt left, if its folder is still there; its judge's folder goes."""
+    leave_room(ground, judge_room(name, task.attempt), living_in)
     slot = slot_of(ground, name)
     if slot is not None and slot.place(ground).is_dir():
         commit_attempt(ground, name, task.attempt, message_of(kit, task))
@@ -78,7 +81,7 @@ def _give_back(kit: Kit, ground: Ground | None, names: list[str]) -> None:
     for name in names:
         if ground is not None and _is_known(ground, name):
             set_deserted_aside(kit.runs, ground, name)
-            release(ground, name, living_in)
+            release(ground, name, living_in, derived=is_judge_room(name))
         elif (site := last_site(kit.runs, name)) is not None and site.is_deserted:
             continue
         elif set(_names_in(kit.worktrees / name)) <= {OWN_FOLDER}:  # what a command made there stays until `gc`

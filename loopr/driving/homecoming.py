@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,11 +20,11 @@ from loopr.core.forest import Forest
 from loopr.core.model import Bound
 from loopr.core.shared import moved_key
 from loopr.driving.acts import Act, Do, Run, Tell
-from loopr.driving.attempting import tail_of
 from loopr.driving.hooks import inherited
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.kit import Kit
 from loopr.driving.occasions import LANDING_PLACE
+from loopr.driving.outcomes import tail_of
 from loopr.errors import LooprError
 from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
@@ -31,6 +32,7 @@ from loopr.world.repo.ground import HEADS
 from loopr.world.repo.home import is_home
 
 RUNS = "home"
+KEPT_RUNS = 20
 EVERY_MS = 1_000
 FIRST_REST_MS, LONGEST_REST_MS, LONGEST_AFTER_CHANGE_MS = 2_000, 300_000, 30_000
 PATIENT_TRIES = 2  # what is in the way after so many is for a person, and nobody waits for it
@@ -118,6 +120,8 @@ class Homecoming:
         ground = self._kit.grounds.get(bound.repo)
         if ground is not None and not (yield Do(lambda: is_home(ground, plan, bound.base_branch))):
             step = f"{plan}.{now}"
+            for old in _oldest(self._kit.runs.folder(RUNS, 0), plan):
+                shutil.rmtree(old, ignore_errors=True)
             folder, run = self._kit.runs.ensure(RUNS, 0, step), self._kit.runs.id_of(RUNS, 0, step)
             root = self._kit.place.root
             argv = (sys.executable, "-P", "-m", "loopr", "land", "-C", str(root), "--yes", "--json", plan)
@@ -161,6 +165,12 @@ class Homecoming:
             with suppress(OSError):
                 found.append((ground.common / name).stat().st_mtime_ns)
         return tuple(found)
+
+
+def _oldest(runs: Path, plan: str) -> list[Path]:
+    """List the runs of a plan's landing that are too many: it may be asked for a long time."""
+    found = [each for each in runs.glob(f"{plan}.*") if each.name.removeprefix(f"{plan}.").isdecimal()]
+    return sorted(found, key=lambda each: int(each.name.rpartition(".")[2]))[:-KEPT_RUNS]
 
 
 def _words(outcome: Outcome, folder: Path) -> str:

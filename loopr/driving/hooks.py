@@ -15,11 +15,10 @@ from typing import Any
 from loopr.core import observations as o
 from loopr.core.entries import Command
 from loopr.driving.acts import Act, Asked, Run, Tell
-from loopr.driving.attempting import tail_of
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.kit import Kit
 from loopr.driving.occasions import TOLD_HOOKS, Occasion, instant
-from loopr.driving.outcomes import signal_in
+from loopr.driving.outcomes import signal_in, tail_of
 from loopr.errors import LooprError
 from loopr.world import feedback
 from loopr.world.environment import GIT_LOCAL

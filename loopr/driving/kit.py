@@ -6,7 +6,6 @@ Knows where things are and what is set. Must never know a forest beyond the mome
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -28,12 +27,13 @@ from loopr.world.repo.ground import Ground
 from loopr.world.repo.named import files_among
 from loopr.world.runs import Runs
 from loopr.world.settings import Settings
-from loopr.world.settings.parts import TypeSettings
+from loopr.world.settings.parts import TypeSettings, check_of
 from loopr.world.settings.presets import Preset
 from loopr.world.veil import Veil
 
 OWN_FOLDER = ".loopr"
 MOST_SIBLINGS = 100
+MOST_NAMED = 256  # commits of which it is remembered which words are files
 
 
 class Task(NamedTuple):
@@ -70,7 +70,8 @@ class Task(NamedTuple):
     @property
     def check(self) -> Command | None:
         """The command that judges the tree."""
-        return self.entry.check if self.entry is not None and self.entry.check is not None else self.type.check
+        own = self.entry.check if self.entry is not None else None
+        return self.type.check if own is None else check_of(own)
 
     @property
     def command(self) -> Command:
@@ -170,21 +171,12 @@ class Kit:
 
     def named_files(self, ground: Ground, commit: str, words: tuple[str, ...]) -> tuple[str, ...]:
         """Return which words are files of a commit."""
-        known = self._named.get((commit, words))
+        known = self._named.get((commit, words)) if words else ()
         if known is None:
+            if len(self._named) >= MOST_NAMED:
+                self._named.clear()
             known = self._named[commit, words] = tuple(files_among(ground, commit, words))
         return known
-
-    def is_yes(self, key: str) -> bool:
-        """Say whether a verdict of yes is remembered under a key."""
-        return (self.place.state / "verdicts" / key).is_file()
-
-    def note_yes(self, key: str) -> None:
-        """Remember a verdict of yes: a full disk only means that it is asked for again."""
-        folder = self.place.state / "verdicts"
-        with suppress(OSError):
-            folder.mkdir(exist_ok=True)
-            (folder / key).touch()
 
     def task(self, forest: Forest, loop: Loop, entry: Entry | None) -> Task:
         """Take down what an act about a loop must know."""

@@ -19,8 +19,9 @@ from loopr.core.observations import Trouble
 from loopr.core.overlap import covers
 from loopr.core.rendering import leaf_artifact
 from loopr.driving.acts import Act, Asked, Do, Later
+from loopr.driving.asking import Memory, ask_judges, hear_out, put_back_words
 from loopr.driving.attempting import message_of
-from loopr.driving.judging import Fits, Outcomes, ask_judges, candidate_of, hear_out, put_back_words, read_output
+from loopr.driving.judging import Fits, candidate_of, read_output
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import trouble_before
 from loopr.errors import LooprError, PlanError, Problem, WorldError
@@ -46,11 +47,11 @@ def bring_home(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Ac
     """Land a loop's commits and publish its artifact; `left` are judges of an earlier engine."""
     loop, ground = task.loop, kit.ground_of(task)
     try:
-        known = yield from hear_out(kit, left)
+        memory = yield from hear_out(kit, task, left)
         artifact, trouble = read_output(kit, task, fits)
         commit = ""
         if trouble is None and ground is not None:
-            landed = yield from _land(kit, task, ground, known)
+            landed = yield from _land(kit, task, ground, memory)
             commit, trouble = (landed, None) if isinstance(landed, str) else ("", landed)
         if trouble is not None:
             return o.LandingFailed(loop.id, task.attempt, trouble)
@@ -60,7 +61,7 @@ def bring_home(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Ac
     return o.LandingDone(loop.id, task.attempt, commit, published.digest, published.artifact)
 
 
-def _land(kit: Kit, task: Task, ground: Ground, known: Outcomes) -> Generator[Asked, Any, str | Trouble]:
+def _land(kit: Kit, task: Task, ground: Ground, memory: Memory) -> Generator[Asked, Any, str | Trouble]:
     """Move the plan branch; a tip that has moved meanwhile is taken in, and judged again if that makes another tree.
 
     Returns the commit that landed, nothing where the plan has all of it already: that commit is somebody else's.
@@ -72,7 +73,7 @@ def _land(kit: Kit, task: Task, ground: Ground, known: Outcomes) -> Generator[As
         candidate = yield from candidate_of(kit, task, ground)
         if isinstance(candidate, Trouble):
             return candidate
-        trouble = yield from ask_judges(kit, task, candidate, known)
+        trouble = yield from ask_judges(kit, task, candidate, memory)
         if trouble is not None:
             return trouble
         done = yield Do(partial(_move, kit, task, ground, candidate))

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from loopr.driving.kit import OWN_FOLDER, Kit, Task, siblings_of
 from loopr.errors import UserError, WorldError
 from loopr.world import prompts
 from loopr.world.environment import Changes, Setting, arguments, reads_prompt_file, variables
-from loopr.world.feedback import Earlier, render_feedback
+from loopr.world.feedback import MAX_EARLIER, Earlier, render_feedback
 from loopr.world.processes import AttemptSpec
 from loopr.world.runs import OUTPUT, Refusal
 from loopr.world.settings.presets import Preset
@@ -58,14 +59,26 @@ def write_papers(kit: Kit, task: Task, spot: Spot) -> Setting:
     """Write the files that the work of an attempt begins with, whoever does it, and say as what and where that is."""
     run = kit.runs.ensure(task.name, task.attempt)
     setting = setting_of(kit, task, spot)
-    own = own_folder(spot.folder)
-    _clear(own)
+    _clear(own_folder(spot.folder))
+    prompts.write_files(run, _write_own(kit, task, setting))
+    return setting
+
+
+def _write_own(kit: Kit, task: Task, setting: Setting) -> dict[str, str]:
+    """Write the files of an attempt into loopr's own folder; return those that are kept."""
     iteration = _iteration(kit, task, setting)
     given = {prompts.PROMPT: kit.prompts.render(iteration), prompts.FEEDBACK: iteration.feedback}
     context = {prompts.INPUT: iteration.parent_artifact, prompts.CONTEXT: prompts.render_context(iteration)}
-    prompts.write_files(own, given | context)
-    prompts.write_files(run, given)
-    return setting
+    prompts.write_files(own_folder(setting.worktree), given | context)
+    return given
+
+
+def write_copies(kit: Kit, task: Task, spot: Spot) -> None:
+    """Write what an attempt was given and has handed over, for a judge in another folder."""
+    _write_own(kit, task, setting_of(kit, task, spot))
+    output = kit.runs.folder(task.name, task.attempt) / OUTPUT
+    if output.is_file():
+        (own_folder(spot.folder) / OUTPUT).write_bytes(output.read_bytes())
 
 
 def step_spec(kit: Kit, task: Task, spot: Spot, command: Command, step: str) -> AttemptSpec:
@@ -289,7 +302,7 @@ def feedback_of(kit: Kit, task: Task) -> str:
     if last is not None and last.iteration == task.loop.iteration and last.refusal is None:
         with suppress(OSError):  # that attempt came to no verdict: what it was told is still to be done
             return (kit.runs.folder(task.name, last.attempt) / prompts.FEEDBACK).read_text(encoding="utf-8")
-    past = list(_of_this_count(kit, task))[::-1]
+    past = list(islice(_of_this_count(kit, task), MAX_EARLIER + 2))[::-1]
     if past and past[-1].iteration == task.loop.iteration - 1:
         text, earlier = past[-1].text or past[-1].reason, past[:-1]
     else:

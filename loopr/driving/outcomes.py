@@ -6,6 +6,7 @@ Knows exit codes, clocks and advice. Must never know what it costs (`core/costs.
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from loopr.core.wishes import STOPPED
 from loopr.errors import LooprError, Problem, UserError
 from loopr.world import feedback
 from loopr.world.agents import Report
-from loopr.world.launcher.words import REBOOTED, read_outcome
+from loopr.world.launcher.words import REBOOTED, STREAMS, read_outcome
 from loopr.world.processes import Outcome
 from loopr.world.repo.calls import GitFailed
 from loopr.world.result_file import Advice, stricter
@@ -39,6 +40,7 @@ _HOST = {
 }
 _HOST_NAMES = {errno.errorcode[number]: words for number, words in _HOST.items()}
 MOST_SAID = 120
+TAIL_BYTES = 64 * 1024
 _SIGNALLED, _LAST_SIGNAL = 128, 64
 
 
@@ -210,3 +212,14 @@ def refusal(reason: str, text: str, worktree: Path) -> Trouble:
 def listed(problems: tuple[Problem, ...] | list[Problem]) -> str:
     """Write problems as a list."""
     return "\n".join(f"- {each}" for each in problems)
+
+
+def tail_of(run: Path, names: tuple[str, ...] = STREAMS) -> bytes:
+    """Return the end of what a command said, its errors last."""
+    parts = []
+    for name in names:
+        with suppress(OSError), (run / name).open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            parts.append(file.read())
+    return b"\n".join(part for part in parts if part.strip())

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core.entries import Command
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.driving.agents import Heard, hear_review, veil_of
-from loopr.driving.attempting import folder_of, limits_of, tail_of
+from loopr.driving.attempting import limits_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import CHECK, RESULT, REVIEW, review_kind
-from loopr.driving.outcomes import Said, trouble_of
+from loopr.driving.outcomes import Said, tail_of, trouble_of
 from loopr.world import feedback
 from loopr.world.agents import Share
 from loopr.world.launcher.words import STREAMS
@@ -81,9 +82,10 @@ class Answer(NamedTuple):
         return self.heard.report.share if self.heard is not None else None
 
 
-def read_answer(kit: Kit, task: Task, judge: Judge, step: str, outcome: Outcome) -> Answer:
-    """Read all that a judge has left."""
-    folder, run = folder_of(kit, task), kit.runs.folder(task.name, task.attempt, step)
+def read_answer(kit: Kit, task: Task, judge: Judge, ran: tuple[str, Path], outcome: Outcome) -> Answer:
+    """Read all that a judge has left: what its run is called, and the folder in which it sat."""
+    step, folder = ran
+    run = kit.runs.folder(task.name, task.attempt, step)
     advice, _ = read_advice(folder / OWN_FOLDER / RESULT)
     veil = veil_of(kit, task, judge.reviewer)
     advice = advice._replace(message=veil.over(advice.message)) if advice is not None else None

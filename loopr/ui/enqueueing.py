@@ -15,6 +15,7 @@ from loopr.ui import views
 from loopr.ui.bases import follow_base
 from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue
 from loopr.ui.uncommitted import uncommitted
+from loopr.ui.unjudged import unjudged
 from loopr.wiring import Workspace
 
 
@@ -37,8 +38,9 @@ class Admitted(NamedTuple):
 def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
     """Decide on paper, and write nothing."""
     with workspace.rehearsal() as engine:
-        done = tuple(enqueue(engine, workspace, plan, confirm, to_run=to_run) for plan in plans)
-        return Admitted(engine.forest, done, dry_run=True)
+        done = [enqueue(engine, workspace, plan, confirm, to_run=to_run) for plan in plans]
+        told = tuple(each._replace(unjudged=unjudged(engine, workspace, each.plan)) for each in done)
+        return Admitted(engine.forest, told, dry_run=True)
 
 
 def admit(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
@@ -57,7 +59,9 @@ def bring_in(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm,
     """Enqueue a plan, and let it go along with its base."""
     done = enqueue(engine, workspace, plan, confirm, to_run=to_run)
     base = follow_base(engine, workspace, plan.id)
-    return done._replace(base=base, uncommitted=uncommitted(engine, workspace, plan.id))
+    return done._replace(
+        base=base, uncommitted=uncommitted(engine, workspace, plan.id), unjudged=unjudged(engine, workspace, plan.id)
+    )
 
 
 def _all(

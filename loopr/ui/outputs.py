@@ -111,7 +111,10 @@ def _none_yet(runs: Runs, loop: Loop, attempt: int | None) -> NotFound:
             f"there is no output of attempt {attempt} of {loop.id}", hint=f"there is of {', '.join(map(str, known))}"
         )
     if attempt is not None and attempt <= loop.attempt:
-        return NotFound(f"there is no output of attempt {attempt} of {loop.id}", hint="logs.keep_days may have passed")
+        return NotFound(
+            f"there is no output of attempt {attempt} of {loop.id}",
+            hint="logs.keep_attempts and logs.keep_days say how long it is kept",
+        )
     return NotFound(
         f"{loop.id} has no output yet: it is {loop.status}", hint=f"`loopr why {loop.id}` says what it waits for"
     )

@@ -58,6 +58,7 @@ class Enqueued(NamedTuple):
     problems: tuple[str, ...]
     base: str = ""
     uncommitted: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
 

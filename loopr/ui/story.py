@@ -137,6 +137,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "lease_released": _because("attempt {attempt} given back"),
     "lease_expired": _because("attempt {attempt} reclaimed"),
     "work_ended": "attempt {attempt} ended well; it is judged",
+    "verdict_given": "its {judge} said yes",
     "judge_waits": _because("attempt {attempt} ended well; its judge waits"),
     "passed": "it passed",
     "refused": _because("refused"),

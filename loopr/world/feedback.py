@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from loopr.core.outline import DIGEST_LENGTH, one_line
 
 MAX_LINES = 200
 MAX_BYTES = 16 * 1024
+MAX_EARLIER = 50
 SIGNATURE_LINES = 40
 _LONGEST_REASON = 200  # of the one line that is left of an earlier iteration
 _WINDOW = 1024 * 1024  # what can matter of output that has no end
@@ -77,12 +78,17 @@ def _plain(raw: bytes) -> tuple[str, bool]:
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n"), len(window) < len(raw)
 
 
-def render_feedback(refused: str, earlier: Iterable[Earlier] = ()) -> str:
-    """Write the feedback for the next iteration: what refused the last one, and one line for each one before it."""
-    before = [f"- iteration {each.iteration}: {_short(each.reason)}" for each in earlier]
+def render_feedback(refused: str, earlier: Sequence[Earlier] = ()) -> str:
+    """Write the feedback for the next iteration: what refused the last one, and a line for each before.
+
+    Of more than `MAX_EARLIER` the last are told, and how many there were.
+    """
+    told = earlier[-MAX_EARLIER:]
+    before = [f"- iteration {each.iteration}: {_short(each.reason)}" for each in told]
     parts = [refused.strip("\n")] if refused.strip() else []
     if before:
-        parts.append("\n".join(["Refused before that:", "", *before]))
+        more = f" (the last {len(told)} of {told[-1].iteration} iterations)" if len(told) < len(earlier) else ""
+        parts.append("\n".join([f"Refused before that{more}:", "", *before]))
     return "\n\n".join(parts) + "\n" if parts else ""
 
 

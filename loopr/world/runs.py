@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -67,6 +68,10 @@ class Runs:
             pass
         return folder
 
+    def clear(self, name: str, attempt: int, step: str) -> None:
+        """Take away whatever lies in the folder of a step that was never begun."""
+        shutil.rmtree(self.folder(name, attempt, step), ignore_errors=True)
+
     @staticmethod
     def id_of(name: str, attempt: int, step: str = "") -> str:
         """Return how the launcher calls a run: its folder, from `runs/` on."""
@@ -79,6 +84,11 @@ class Runs:
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(int(each) for each in found if each.isdigit())
+
+    def old(self, name: str, before: int, most: int) -> list[Path]:
+        """List the folders of a generation that are too many beside an attempt that begins."""
+        made = [number for number in self.attempts(name) if number < before]
+        return [self.folder(name, number) for number in made[: max(0, len(made) - most)]]
 
     def steps(self, name: str, attempt: int) -> dict[str, Path]:
         """Map the ids of an attempt and of the steps beside it to their folders, as far as they are there."""

@@ -10,6 +10,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     choose auth/tokens, auth/api            the next round grants exactly these, in this order (`choose nobody`)
     take ada 2: auth/tokens                 a pull worker is given these
     began|ended|judged|landed|gone ID       what the engine reports of the present attempt, or of `ID#ATTEMPT`
+    says-yes ID: check KEY                  a judge of the present attempt has said yes to something
     ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `after=`, `resets=`
     used ID 100 tokens 20s                  what the attempt has used so far
     finish ID: store                        everything from `began` to `landed` at once, with what it hands over
@@ -259,6 +260,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "ended": lambda story, name, rest: [o.AttemptEnded(*_key(story, name), trouble(story, rest))],
     "stopped": lambda story, name, rest: [o.AttemptStopped(*_key(story, name), rest or "it was stopped")],
     "judged": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest))],
+    "says-yes": lambda story, name, rest: [o.SaidYes(*_key(story, name), *rest.split())],
     "landed": _landed,
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],
     "host": lambda story, name, rest: [o.HostSeen("" if name == "fine" else rest or name)],

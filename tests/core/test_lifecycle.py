@@ -13,6 +13,7 @@ from loopr.core import events as e
 from loopr.core import workspace_events as w
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
+from loopr.core.judge_events import VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
 from loopr.core.policy import LanePolicy
@@ -38,6 +39,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.LeaseRenewed: ({S.RUNNING}, None),
     e.UsageSeen: (EVERY, None),
     e.WorkEnded: ({S.RUNNING}, {S.CHECKING}),
+    VerdictGiven: ({S.CHECKING, S.LANDING}, None),
     e.JudgeWaits: ({S.RUNNING}, {S.PENDING}),
     e.Refused: ({S.RUNNING, S.CHECKING, S.LANDING}, {S.PENDING, S.FAILED}),
     e.Limited: (LIVE | {S.LANDING}, {S.PENDING}),
@@ -101,6 +103,8 @@ VALUES: dict[str, Any] = {
     "commit": "c0ffee",
     "lease": f"{A}#1",
     "wish": "stop",
+    "judge": "check",
+    "key": "k",
 }
 DECLARED = e.Declared(A, "spec", "plan", TERMS)
 GRANTED = e.LeaseGranted(A, 1, 1, "default")
@@ -319,6 +323,7 @@ def test_every_event_is_reached_through_a_door() -> None:
         reset p/e
         began p/c
         ended p/c
+        says-yes p/c: check k
         judged p/c
         p/c is awaiting_approval
         drop p/c: one
@@ -410,3 +415,24 @@ def test_an_event_that_is_refused_leaves_the_count_of_charges_alone() -> None:
     forest.apply(e.WorkEnded("p/a", 1), story.now)
     forest.apply(e.Refused("p/a", 1, S.PENDING, "", "no"), story.now)
     assert [place for place, _ in forest.take_rows().charges] == [1]
+
+
+def test_a_yes_is_remembered_until_the_work_has_landed() -> None:
+    """The last yes of each judge outlasts crashes of attempts, and goes with what it was about."""
+    story = tell("""
+        plan p: a; b
+        choose p/a, p/b
+        began p/a
+        says-yes p/a: check early
+        ended p/a
+        says-yes p/a: check one
+        says-yes p/a: review two
+        says-yes p/a: check three
+        judged p/a: infra died
+    """)
+    assert dict(story["p/a"].yes) == {"check": "three", "review": "two"}
+    go_on(story, "wait 10m\nchoose p/a\nbegan p/a\nended p/a\njudged p/a")
+    assert dict(story["p/a"].yes) == {"check": "three", "review": "two"}
+    go_on(story, "landed p/a\nbegan p/b\nended p/b\nsays-yes p/b: check four\nplan p: a; b body new\n")
+    assert (story["p/a"].yes, story["p/b"].yes, story["p/b"].generation) == ((), (), 2)
+    story.verify()

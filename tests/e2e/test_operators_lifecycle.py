@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopr.core import events as e
+from loopr.core.judge_events import VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
 from loopr.world.journal import Journal
@@ -155,7 +156,7 @@ BY_HAND: list[type[e.LoopEvent]] = [
 """What a person, a script or a pull worker can bring about."""
 OTHERS = {
     *(e.AttemptStarted, e.UsageSeen, e.JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, e.Conflicted),
-    *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone),
+    *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone, VerdictGiven),
 }
 """What the engine alone finds out; other tests bring it about."""
 NOT_BY_HAND: dict[type[e.LoopEvent], set[Status]] = {

@@ -228,6 +228,8 @@ class Hands:
         """Say what the judge says."""
         unlucky = self.world.faulty and self.world.chance.random() < 0.25
         trouble = self.trouble(self.world.chance.choice(JUDGE_TROUBLES)) if unlucky else self._unsound(loop)
+        if trouble is None:
+            self.world.report(o.SaidYes(loop.id, loop.attempt, "check", f"{loop.attempt}"))
         self.world.report(o.Judged(loop.id, loop.attempt, trouble))
 
     def _unsound(self, loop: Loop) -> Trouble | None:

@@ -162,3 +162,16 @@ def test_only_the_end_counts() -> None:
 def test_any_output_has_a_signature(raw: bytes) -> None:
     """No output is so odd that it has no signature, and it has only one."""
     assert signature(1, raw, TREE) == signature(1, raw, TREE)
+
+
+def test_the_feedback_of_many_tries_is_as_long_as_that_of_some() -> None:
+    """However many tries came before, the last fifty are told, and of how many."""
+    sizes = set()
+    for number in (100, 999):
+        text = render_feedback("no", [Earlier(each, f"exit {each % 7}") for each in range(1, number)])
+        assert f"Refused before that (the last 50 of {number - 1} iterations):" in text
+        assert f"- iteration {number - 50}: " in text
+        assert f"- iteration {number - 51}: " not in text
+        sizes.add(text.count("\n"))
+    assert sizes == {54}
+    assert "(the last" not in render_feedback("no", [Earlier(each, "exit 1") for each in range(1, 51)])

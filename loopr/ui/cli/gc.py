@@ -5,8 +5,6 @@ Nothing that is not safe elsewhere ever goes unless a person names its loop. Mus
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
@@ -18,7 +16,7 @@ import click
 from loopr import wiring
 from loopr.core import wishes
 from loopr.core.model import FINISHED, Loop, Status
-from loopr.core.naming import generation_name
+from loopr.core.naming import generation_name, judge_room
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import SettingsError, UserError
@@ -26,11 +24,10 @@ from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.land import HOME_LOCK, turn_or_beside
 from loopr.ui.gate import pass_gate
-from loopr.ui.logs import outcome_of
 from loopr.ui.names import find_id
+from loopr.ui.old_runs import old_runs, remove_run
 from loopr.ui.remains import Item, lines_of, row_of
 from loopr.wiring import Workspace
-from loopr.world.runs import Runs
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
@@ -38,8 +35,7 @@ if TYPE_CHECKING:
 
     Found = Mapping[str, tuple[Ground, list[Leftover]]]
 
-IN_USE, HOOKS = "in use", "hooks"  # the runs of hooks lie beside those of loops
-DAY_MS = 86_400_000
+IN_USE = "in use"
 
 
 @click.command("gc")
@@ -57,7 +53,7 @@ def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
         _forget(frame, scene, scene.loops[find_id(scene.loops, forget)], dry_run=dry_run, yes=yes)
         return
     names = _in_use(scene)
-    runs = [*_old_runs(Runs(workspace.place.state), names, workspace.settings.logs.keep_days)]
+    runs = [*old_runs(workspace.place.state, names, workspace.settings.logs.keep_days)]
     found = _leftovers(_grounds(frame, scene), scene, names)
     items = [*(Item(*each, each_repo) for each_repo, (_, rows) in found.items() for each in rows), *runs]
     if not found:
@@ -67,7 +63,7 @@ def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
     if not dry_run:
         workspace.hands().rescue([Path(each.place) for each in runs], {each.artifact for each in scene.loops.values()})
         for each in runs:
-            _remove_run(Path(each.place))
+            remove_run(Path(each.place))
     kept = [each for each in items if each not in gone]
     if frame.as_json:
         rows = {"removed": [row_of(each) for each in gone], "kept": [row_of(each) for each in kept], "forgotten": []}
@@ -126,7 +122,7 @@ def _in_use(scene: Scene) -> set[str]:
         if loop.ending is not None:  # of whichever generation it is
             found.update(_names(loop))
         elif not is_over(loop):
-            found.add(loop.name)
+            found.update((loop.name, judge_room(loop.name, loop.attempt)))
     return found
 
 
@@ -213,42 +209,6 @@ def _clear_plain(workspace: Workspace, found: Found, names: Set[str]) -> list[It
         worktrees = workspace.place.root / workspace.settings.worktrees.dir
         gone = remove_plain(worktrees, [each.name for each in chosen]) if chosen else set()
     return [each for each in chosen if each.name in gone]
-
-
-# --- run folders ----------------------------------------------------------------------------------------------------
-
-
-def _old_runs(runs: Runs, names: Set[str], keep_days: float) -> Iterator[Item]:
-    """List the run folders of what is over, once nothing in them is younger than they are kept."""
-    limit_ns = (wiring.wall_clock() - int(keep_days * DAY_MS)) * 1_000_000
-    why = f"older than logs.keep_days ({keep_days:g})"
-    for name in sorted(each.name for each in runs.root.iterdir()) if runs.root.is_dir() else ():
-        for attempt in runs.attempts(name) if name not in names else ():
-            folder = runs.folder(name, attempt)
-            parts = sorted(folder.iterdir()) if name == HOOKS else [folder]
-            for each in parts:
-                if each.is_dir() and not each.is_symlink() and _newest(each) < limit_ns and _is_ended(each, name):
-                    yield Item("run", each.relative_to(runs.root).as_posix(), str(each), True, why)
-
-
-def _is_ended(folder: Path, name: str) -> bool:
-    """Say whether a run has ended; of a loop that is over every run has."""
-    return name != HOOKS or outcome_of(folder) is not None
-
-
-def _newest(folder: Path) -> int:
-    """Return when anything in a folder was last changed, in nanoseconds."""
-    times = [folder.lstat().st_mtime_ns]
-    for root, _, files in os.walk(folder):
-        times += [Path(root, each).lstat().st_mtime_ns for each in files]
-    return max(times)
-
-
-def _remove_run(folder: Path) -> None:
-    """Remove a run folder, and the one around it if that is empty then."""
-    shutil.rmtree(folder)
-    with suppress(OSError):
-        folder.parent.rmdir()
 
 
 # --- forgetting -----------------------------------------------------------------------------------------------------

@@ -7,13 +7,9 @@ compared with what was judged at the last moment. Must never know how a branch i
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -23,12 +19,10 @@ from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import Deferred, EngineHeld, Problem, UserError
 from loopr.ui import render, views
-from loopr.ui.askers import JUDGE
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.gate import pass_gate
 from loopr.ui.names import find_id
 from loopr.wiring import Workspace
-from loopr.world.settings.keys import Command
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
@@ -78,6 +72,7 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: 
 
 def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, onto: str, *, dry_run: bool, yes: bool) -> Told:
     """Build what would come home, judge it, and bring it; whatever is in the way is told and nothing has changed."""
+    from loopr.ui.homecoming import judged
     from loopr.world.repo.branches import plan_tip
     from loopr.world.repo.home import build_home, home_problems, leave_home_room
     from loopr.world.repo.words import Message, Refusal
@@ -99,7 +94,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, onto: str, *,
         if problems or dry_run:
             return Told(onto, built, problems=problems)
         _ask(built, _unexplained(ground, scene, plan, built), yes)
-        no = _judged(frame.workspace, plan, ground, built)
+        no = judged(frame.workspace, plan, ground, built, frame.note)
         return Told(onto, built, problems=(no,)) if no is not None else _moved(frame.workspace, ground, plan, built)
     finally:
         leave_home_room(ground, plan.id)
@@ -212,74 +207,6 @@ def _ask(built: HomeCandidate, unexplained: str, yes: bool) -> None:
 def _count(things: tuple[str, ...], word: str) -> str:
     """Count things."""
     return f"{len(things)} {word}{'s' * (len(things) != 1)}"
-
-
-# --- the judge ------------------------------------------------------------------------------------------------------
-
-
-def _judged(workspace: Workspace, plan: Loop, ground: Ground, built: HomeCandidate) -> Problem | None:
-    """Run `land.check` on exactly what would come home, in a worktree of its own; say why it said no."""
-    from loopr.world.repo.home import take_home_room
-
-    settings = workspace.settings.of_project(plan.project)
-    if settings.land.check is None:
-        return None
-    room = take_home_room(ground, built)
-    steps = (
-        ("worktrees.setup", settings.worktrees.setup, settings.timeouts.wall_ms),
-        ("land.check", settings.land.check, settings.timeouts.check_ms),
-    )
-    for key, command, limit_ms in steps:
-        if command is not None:
-            environment = _environment(workspace, ground, built.plan, room.folder)
-            why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
-            if why:
-                shown = command if isinstance(command, str) else " ".join(command)
-                hint = f"mend it on the branch {ground.short_branch(built.plan)}, or in another plan, and land again"
-                return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
-    return None
-
-
-def _environment(workspace: Workspace, ground: Ground, plan: str, folder: Path) -> dict[str, str]:
-    """Return the environment of a judge: without what would tie it to another repository or to an outer loop."""
-    from loopr.world.repo.worktrees import command_environment
-
-    ours, unset = command_environment(ground)
-    kept = {name: each for name, each in os.environ.items() if name not in unset and not name.startswith("LOOPR")}
-    marks = {"LOOPR_WORKSPACE": str(workspace.place.root), "LOOPR_HOOK": JUDGE}  # who asks, of whatever it calls
-    return kept | ours | marks | {"LOOPR": "1", "LOOPR_PLAN": plan, "LOOPR_WORKTREE": str(folder)}
-
-
-def _ran(command: Command, folder: Path, environment: dict[str, str], limits_ms: tuple[int, int]) -> str:
-    """Run a command to its end, its output beside ours, and say what was wrong; nothing of its group is left behind."""
-    words = ["sh", "-c", command] if isinstance(command, str) else list(command)
-    limit_ms, grace_ms = limits_ms
-    try:
-        process = subprocess.Popen(
-            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True
-        )
-    except OSError as error:
-        return f"cannot be started: {(error.strerror or str(error)).lower()}"
-    try:
-        code = process.wait(limit_ms / 1000 if limit_ms else None)
-    except subprocess.TimeoutExpired:
-        return f"took longer than {limit_ms / 1000:g} s"
-    finally:
-        _end(process, grace_ms)
-    if code < 0:
-        return f"was ended by signal {-code}"
-    return f"ended with {code}" if code else ""
-
-
-def _end(process: subprocess.Popen[bytes], grace_ms: int) -> None:
-    """End a command that runs too long, or that nobody waits for any more, with what is left of its group."""
-    with suppress(ProcessLookupError):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(grace_ms / 1000)
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 # --- telling --------------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None
     frame.note(f"{done.plan}: {said or 'nothing has changed'}")
     if without := _without_outline(forest, done.plan):
         frame.note(f"  {without}")
-    for remark in filter(None, (done.base, *done.uncommitted, *done.absent)):
+    for remark in filter(None, (done.base, *done.uncommitted, *done.unjudged, *done.absent)):
         frame.note(f"  {remark}")
     if done.gone:
         frame.note(f"  {_lost(_tops(done.gone), _tops(done.declared))}")

@@ -6,7 +6,7 @@ Knows what a person may have in a checkout, and leaves it alone. Must never know
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from loopr.errors import Problem
 from loopr.world.repo.branches import plan_tip
@@ -17,9 +17,10 @@ from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
 from loopr.world.repo.own_refs import put_refs
+from loopr.world.repo.protection import with_entries
 from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs, tree_of
 from loopr.world.repo.returning import release
-from loopr.world.repo.scanning import changed_entries
+from loopr.world.repo.scanning import NOTHING, changed_entries
 from loopr.world.repo.slots import need_slot, opened
 from loopr.world.repo.touching import adopt, put_back, touched_problems, undo
 from loopr.world.repo.watch import note_move
@@ -89,13 +90,27 @@ def _room(plan: str) -> str:
     return f"{plan}.home"
 
 
-def take_home_room(ground: Ground, candidate: HomeCandidate) -> Worktree:
-    """Give a clean worktree that holds exactly what would come home, for a judge to work in."""
-    room = take(ground, _room(candidate.plan), candidate.new)
+def as_judged(ground: Ground, candidate: HomeCandidate, judges: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the commit that a judge sees, and the files that it has from the base branch.
+
+    What says how something is judged is never taken from what is judged.
+    """
+    entries = changed_entries(ground.door, candidate.old, candidate.new)
+    own = [each for each in entries if each.path in judges and each.was != NOTHING]
+    if not own:
+        return candidate.new, ()
+    tree = with_entries(ground, ground.door, candidate.tree, own)
+    commit = make_commit(ground.door, tree, [candidate.new], Message("What is judged"))
+    return commit, tuple(each.path for each in own)
+
+
+def take_home_room(ground: Ground, plan: str, commit: str) -> Worktree:
+    """Give a clean worktree that holds exactly a commit, for a judge to work in."""
+    room = take(ground, _room(plan), commit)
     with opened(ground, need_slot(ground, room.name)) as at:
         finish(at)
-        lay(at, Laying(candidate.new, judged=True))
-    return room._replace(tip=candidate.new)
+        lay(at, Laying(commit, judged=True))
+    return room._replace(tip=commit)
 
 
 def leave_home_room(ground: Ground, plan: str) -> None:

@@ -16,14 +16,26 @@ from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
 from loopr.world.repo.own_refs import put_refs, put_together
 from loopr.world.repo.pristine import remove
-from loopr.world.repo.protection import Protect, changed_protected, put_back
+from loopr.world.repo.protection import Protect, changed_protected, put_back, undone_between
 from loopr.world.repo.records import read_record
 from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs, tree_of
 from loopr.world.repo.scanning import problems_in_tree
 from loopr.world.repo.slots import LAST_LOOP, Opened, need_slot, opened
-from loopr.world.repo.words import Candidate, Clash, Intent, Landed, Message, Overtaken, Refusal, Taken, Waits
+from loopr.world.repo.words import (
+    Candidate,
+    Clash,
+    Intent,
+    Landed,
+    Message,
+    Overtaken,
+    PutBack,
+    Refusal,
+    Taken,
+    Waits,
+)
 
 NO_PROTECTION = Protect()
+KEY_LENGTH = 32
 
 
 def build_candidate(
@@ -116,6 +128,22 @@ def take_over(ground: Ground, name: str, plan: str, at_ms: int) -> Taken:
         return Taken("moved", tip)
 
 
+def put_back_in_place(ground: Ground, name: str, plan: str, protect: Protect, at_ms: int) -> list[PutBack]:
+    """Put protected paths of a worktree at rest back, where all is committed; list them."""
+    now = plan_tip(ground, plan)
+    with opened(ground, need_slot(ground, name)) as at:
+        finish(at)
+        if now.problem is not None or read_record(ground, name):  # it was laid so
+            return []
+        tip = loop_tip(ground, name)
+        before = tree_of(at.door, tip)
+        tree, _ = put_back(ground, at.door, before, now.tip, protect)
+        if tree == before:
+            return []
+        lay(at, Laying(make_commit(at.door, tree, [tip], Message("Put protected paths back", at_ms=at_ms))))
+        return undone_between(at.door, tree, before)
+
+
 def _joined(at: Opened, plan_tip: str, loop_tip: str, tree: str, at_ms: int) -> str:
     """Make a commit of the loop's branch that has this tree and, where one is given, contains the plan's tip."""
     message = Message(f"Take over the tip of {at.ground.prefix}{at.name.partition('.')[0]}", at_ms=at_ms)
@@ -124,7 +152,7 @@ def _joined(at: Opened, plan_tip: str, loop_tip: str, tree: str, at_ms: int) -> 
 
 def verdict_key(tree: str, check: str) -> str:
     """Return the key under which a yes for this very tree by this very check may be remembered."""
-    return hashlib.sha256(f"{tree}\0{check}".encode()).hexdigest()
+    return hashlib.sha256(f"{tree}\0{check}".encode()).hexdigest()[:KEY_LENGTH]
 
 
 def make_intent(

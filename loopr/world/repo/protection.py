@@ -21,10 +21,14 @@ _PLAIN = re.compile(r"(?!\.{1,2}(/|$))[A-Za-z0-9_.-]+(/(?!\.{1,2}(/|$))[A-Za-z0-
 
 
 class Protect(NamedTuple):
-    """What is protected: patterns as git reads them, and whether files that are added under them may stay."""
+    """What is protected: patterns as git reads them, and whether added files may stay.
+
+    `named` are paths that are protected where the plan has them.
+    """
 
     patterns: tuple[str, ...] = ()
     keep_added: bool = False
+    named: tuple[str, ...] = ()
 
 
 def pathspecs(patterns: Iterable[str]) -> list[str]:
@@ -34,7 +38,7 @@ def pathspecs(patterns: Iterable[str]) -> list[str]:
 
 def changed_protected(door: Door, base: str, loop: str, protect: Protect) -> list[PutBack]:
     """List the protected paths that a loop itself has changed since it parted from the plan."""
-    if not protect.patterns:
+    if not (protect.patterns or protect.named):
         return []
     entries = _protected(door, (base, loop), protect, changed_entries(door, base, loop))
     return [PutBack(each.path, _how(each)) for each in entries]
@@ -51,18 +55,24 @@ def put_back(ground: Ground, door: Door, tree: str, plan_tip: str, protect: Prot
     wrong = [each for each in entries if each.path in guarded]
     if not wrong:
         return tree, entries
-    return _with_entries(ground, door, tree, wrong), [each for each in entries if each.path not in guarded]
+    return with_entries(ground, door, tree, wrong), [each for each in entries if each.path not in guarded]
+
+
+def undone_between(door: Door, tree: str, before: str) -> list[PutBack]:
+    """List what had been made of the paths that were put back in a tree."""
+    return [PutBack(each.path, _how(each)) for each in changed_entries(door, tree, before)]
 
 
 def _protected(door: Door, trees: tuple[str, str], protect: Protect, entries: list[Entry]) -> list[Entry]:
     """Return those of the entries, which are all that differs between two trees, that are protected."""
+    named = [each for each in entries if each.path in protect.named and each.was != NOTHING]
     if not entries or not protect.patterns:
-        return []
+        return named
     if all(_PLAIN.fullmatch(pattern) for pattern in protect.patterns):  # git would say the same
         found = [each for each in entries if any(_covers(pattern, each.path) for pattern in protect.patterns)]
     else:
         found = changed_entries(door, *trees, *pathspecs(protect.patterns))
-    return [each for each in found if not _may_stay(each, protect)]
+    return named + [each for each in found if each not in named and not _may_stay(each, protect)]
 
 
 def _covers(pattern: str, path: str) -> bool:
@@ -82,7 +92,7 @@ def _how(entry: Entry) -> Literal["changed", "deleted", "added"]:
     return "deleted" if entry.mode == NOTHING else "changed"
 
 
-def _with_entries(ground: Ground, door: Door, tree: str, entries: Sequence[Entry]) -> str:
+def with_entries(ground: Ground, door: Door, tree: str, entries: Sequence[Entry]) -> str:
     """Return a tree in which these paths are as they were."""
     absent = "0" * len(tree)
     rows = [(each.was, absent if each.was == NOTHING else each.old, each.path) for each in entries]

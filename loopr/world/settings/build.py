@@ -25,6 +25,7 @@ from loopr.core.policy import (
     Step,
     TypePolicy,
 )
+from loopr.world.settings.keys import NO_CHECK
 from loopr.world.settings.ladder import in_order
 from loopr.world.settings.layers import Story
 from loopr.world.settings.parts import (
@@ -40,6 +41,7 @@ from loopr.world.settings.parts import (
     Timeouts,
     TypeSettings,
     Worktrees,
+    check_of,
 )
 from loopr.world.settings.presets import Preset, Shelf
 
@@ -65,9 +67,9 @@ def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Prese
         artifacts=_artifacts(values["artifacts"]),
         worktrees=_worktrees(values["worktrees"]),
         git=Git(values["git"]["base"], values["git"]["branch_prefix"]),
-        land=Land(values["land"]["mode"], values["land"]["history"], values["land"]["check"]),
+        land=Land(values["land"]["mode"], values["land"]["history"], check_of(values["land"]["check"])),
         timeouts=timeouts,
-        logs=Logs(values["logs"]["keep_days"], scaled(values["logs"]["max_mb_per_attempt"], MIB)),
+        logs=_logs(values["logs"]),
         serve=Serve(values["serve"]["host"], values["serve"]["port"]),
         hooks=MappingProxyType(hooks),
         hook_ms=_ms(values["hooks"]["timeout_secs"]),
@@ -138,7 +140,7 @@ def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> Typ
         name=name,
         child=each["child"],
         has_command=each["run"] is not None or each["agent"] is not None,
-        judged=each["check"] is not None,
+        judged=check_of(each["check"]) is not None,
         reviewed=each["review"]["run"] is not None or each["review"]["agent"] is not None,
         approve=each["approve"],
         parallel=each["parallel"],
@@ -229,11 +231,13 @@ def _project_policy(values: Values) -> ProjectPolicy:
 def _type_settings(name: str, values: Values, shared: Timeouts, agents: Mapping[str, Preset]) -> TypeSettings:
     """Build what the world needs of a type."""
     each = values["types"][name]
-    same = ("child", "run", "agent", "check", "approve", "parallel", "worktree", "wrap", "protect", "protect_added",
-            "trust_outline")  # fmt: skip
+    same = ("child", "run", "agent", "approve", "parallel", "worktree", "wrap", "protect", "protect_added",
+            "clean", "trust_outline")  # fmt: skip
     return TypeSettings(
         name=name,
         **{key: each[key] for key in same},
+        check=check_of(each["check"]),
+        unjudged=each["check"] == NO_CHECK,
         review=each["review"]["run"],
         review_agent=each["review"]["agent"],
         review_passes=each["review"]["passes"],
@@ -256,6 +260,11 @@ def _timeouts(values: Values, shared: Timeouts | None = None) -> Timeouts:
     """Build timeouts; what is left out comes from `shared`."""
     chosen = {key.replace("_secs", "_ms"): _ms(each) for key, each in values.items() if each is not None}
     return shared._replace(**chosen) if shared else Timeouts(**chosen)
+
+
+def _logs(values: Values) -> Logs:
+    """Build what is kept of attempts."""
+    return Logs(values["keep_days"], values["keep_attempts"], scaled(values["max_mb_per_attempt"], MIB))
 
 
 def _artifacts(values: Values) -> Artifacts:

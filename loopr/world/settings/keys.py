@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 CEILING = 1_000_000_000_000  # no number in the settings is larger, so that milliseconds and micro-dollars fit 64 bits
 
 Command = str | tuple[str, ...]
+NO_CHECK = "none"
+"""The bare word for a check: nothing judges, by decision. `[none]` is a program."""
 
 
 class Names(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from loopr.core.policy import Budget, Policy
 from loopr.errors import UserError
 from loopr.world.settings.check import misspelt
-from loopr.world.settings.keys import Command
+from loopr.world.settings.keys import NO_CHECK, Command
 from loopr.world.settings.ladder import unsaid
 from loopr.world.settings.layers import Story, merge
 from loopr.world.settings.presets import Preset, Shelf
@@ -94,6 +94,8 @@ class TypeSettings(NamedTuple):
     budget: Budget
     protect: tuple[str, ...]
     protect_added: str
+    clean: bool
+    unjudged: bool  # by decision
     trust_outline: bool
     resources: Mapping[str, float]
 
@@ -119,6 +121,7 @@ class Logs(NamedTuple):
     """What is kept of attempts."""
 
     keep_days: float
+    keep_attempts: int
     max_bytes_per_attempt: int
 
 
@@ -168,7 +171,7 @@ class Settings:
             self,
             git=self.git._replace(base=own.base or self.git.base),
             worktrees=self.worktrees._replace(setup=own.setup or self.worktrees.setup),
-            land=self.land._replace(check=own.check or self.land.check),
+            land=self.land._replace(check=check_of(own.check or self.land.check)),
         )
 
     def given_variables(self) -> list[Mapping[str, str]]:
@@ -200,6 +203,11 @@ class Settings:
             return _at(merge(SCHEMA, (), unsaid(()), "", {}), key)
         except UserError:
             return known.default if known else None
+
+
+def check_of(said: Command | None) -> Command | None:
+    """Return a check as it is run: the bare word `none` is no command."""
+    return None if said == NO_CHECK else said
 
 
 def _at(values: Mapping[str, Any], key: str) -> Any:

@@ -71,7 +71,7 @@ _TYPE = block(
     child=text(None, "The type of its children; null makes it a leaf.", TYPE_NAME, "the name of a type"),
     run=command("The command that does the work; without run and agent a person does it."),
     agent=text(None, "The agent preset that works, instead of run.", _AGENT_NAME, "the name of an agent preset"),
-    check=command("The command that judges the tree that would land; exit 0 is yes."),
+    check=command("The command that judges the tree that would land; exit 0 is yes, and `none` is no check."),
     review=block(
         "A second judge; what is no map is its command.",
         run=command("The command that reviews; its last line is APPROVED: or REJECTED: why."),
@@ -104,6 +104,7 @@ _TYPE = block(
     timeouts=_timeouts(inherited=True),
     budget=_budget("one loop of this type"),
     protect=texts("Paths that are put back before the work is judged, beside those of the check.", "a list of paths"),
+    clean=flag(False, "True: its check and review work in a folder of their own, without what git ignores."),
     protect_added=choice("What happens to files that the command added under protected paths.", "drop", "keep"),
     trust_outline=flag(False, "True: an outline that this type's command wrote may name commands and checks."),
     may=texts("What its commands may steer below their loop, and in plans that they started; nothing else.",
@@ -138,7 +139,7 @@ _PROJECT = block(
     ),
     land=block(
         "How the work of its plans comes home.",
-        check=command("Judges the merged tree before it lands; null is what land.check says."),
+        check=command("Judges the merged tree before it lands; null is what land.check says, `none` is no check."),
     ),
 )
 
@@ -232,7 +233,7 @@ SCHEMA = block(
         "How a plan's work comes home.",
         mode=choice("By a person's `land`, or as soon as the plan is done.", "manual", "auto"),
         history=choice("One commit per loop, or with the command's own commits as second parent.", "squash", "merge"),
-        check=command("Judges the merged tree before it lands."),
+        check=command("Judges the merged tree before it lands; null and `none` are no check."),
     ),
     commit=block("What the engine commits.", max_file_mb=positive(50, "A larger file is refused.", most=_MAX_MB)),
     limits=block("Bounds.", loops_per_plan=whole(10_000, "How many loops a plan may hold.", most=1_000_000)),
@@ -281,7 +282,8 @@ SCHEMA = block(
     ),
     logs=block(
         "What is kept of attempts.",
-        keep_days=number(30, "How long run folders are kept."),
+        keep_days=number(30, "How long run folders of loops that are over are kept."),
+        keep_attempts=whole(100, "How many attempts of a loop keep their run folder while it goes on."),
         max_mb_per_attempt=positive(64, "How much output of an attempt is kept; the middle is cut.", most=_MAX_MB),
     ),
 )  # fmt: skip

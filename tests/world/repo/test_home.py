@@ -77,7 +77,7 @@ def test_a_plan_comes_home_to_a_base_that_went_on(tmp_path: Path) -> None:
     git(root, "commit", "-qam", "meanwhile")
     built = candidate(ground)
     before = digest(root)
-    room = home.take_home_room(ground, built)
+    room = home.take_home_room(ground, built.plan, built.new)
     assert git(room.folder, "rev-parse", "HEAD^{tree}") == built.tree
     assert (room.folder / "src" / "b.py").read_text() == "b = 5\n"
     assert (room.folder / "a.txt").read_text() == "changed\n"

@@ -1,0 +1,52 @@
+"""Which files say how work is prepared and judged: those that commands of the settings name.
+
+Knows what a command names. Must never know what becomes of a file that a loop has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loopr.core.entries import Command
+from loopr.driving.kit import Kit, Task
+from loopr.world.environment import judges_in
+from loopr.world.place import SETTINGS_FILE
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.protection import Protect
+from loopr.world.settings import Settings
+
+
+def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
+    """Say which paths a loop may not change: settings, what its type protects, its judges."""
+    words = judges_in([*_judging(kit, task), *_preparing(kit, task), *_wrapping(task)])
+    known = kit.named_files(ground, task.base_commit, words)
+    return Protect((SETTINGS_FILE, *known, *task.type.protect), task.type.protect_added == "keep", words)
+
+
+def protect_of_steps(kit: Kit, task: Task, ground: Ground, tip: str) -> Protect | None:
+    """Say which paths steps and wrappers name, None where they name none."""
+    words = judges_in([*_preparing(kit, task), *_wrapping(task)])
+    known = {path for commit in (task.base_commit, tip) for path in kit.named_files(ground, commit, words)}
+    return Protect(tuple(sorted(known)), named=words) if known else None
+
+
+def _judging(kit: Kit, task: Task) -> Iterator[Command | None]:
+    """Give the commands that judge what a loop does, here and on the way home."""
+    yield from (task.check, task.type.review, task.reviewer.command if task.reviewer is not None else None)
+    yield settings_of(kit, task).land.check
+
+
+def _preparing(kit: Kit, task: Task) -> Iterator[Command | None]:
+    """Give the commands that run beside that of a loop, in its folder."""
+    yield settings_of(kit, task).worktrees.setup
+    yield from (kit.settings.hooks.get(name) for name in ("post_create", "pre_run", "post_run"))
+
+
+def _wrapping(task: Task) -> Iterator[Command | None]:
+    """Give what is put around the commands of a loop."""
+    yield task.type.wrap
+
+
+def settings_of(kit: Kit, task: Task) -> Settings:
+    """Return the settings as they are for the project of a loop."""
+    return kit.settings.of_project(task.loop.project)

@@ -1,0 +1,103 @@
+"""The judge of a plan on its way home: the base branch's own, on what would come home, in a folder of its own.
+
+Must never know what becomes of the plan.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loopr.core.model import Loop
+from loopr.errors import Problem
+from loopr.ui import render
+from loopr.ui.askers import JUDGE
+from loopr.wiring import Workspace
+from loopr.world.environment import judges_in
+from loopr.world.settings.keys import Command
+
+if TYPE_CHECKING:
+    from loopr.world.repo.ground import Ground
+    from loopr.world.repo.words import HomeCandidate
+
+MOST_NAMED = 20
+
+
+def judged(
+    workspace: Workspace, plan: Loop, ground: Ground, built: HomeCandidate, say: Callable[[str], None]
+) -> Problem | None:
+    """Run `land.check` on what would come home, in a worktree of its own; say why it said no.
+
+    What it runs, and setup before it, is the base branch's: a plan has no say in how it is judged.
+    """
+    from loopr.world.repo.home import as_judged, take_home_room
+
+    settings = workspace.settings.of_project(plan.project)
+    if settings.land.check is None:
+        return None
+    commands = (settings.land.check, settings.worktrees.setup)
+    commit, own = as_judged(ground, built, judges_in(commands))
+    room = take_home_room(ground, built.plan, commit)
+    if own:
+        named = render.plain(", ".join(own[:MOST_NAMED]))
+        say(f"judged by {named} as {built.branch} has it, not as it would come home")
+    steps = (
+        ("worktrees.setup", settings.worktrees.setup, settings.timeouts.wall_ms),
+        ("land.check", settings.land.check, settings.timeouts.check_ms),
+    )
+    for key, command, limit_ms in steps:
+        if command is not None:
+            environment = _environment(workspace, ground, built.plan, room.folder)
+            why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
+            if why:
+                shown = command if isinstance(command, str) else " ".join(command)
+                hint = f"mend it on the branch {ground.short_branch(built.plan)}, or in another plan, and land again"
+                return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
+    return None
+
+
+def _environment(workspace: Workspace, ground: Ground, plan: str, folder: Path) -> dict[str, str]:
+    """Return the environment of a judge: without what would tie it to another repository or to an outer loop."""
+    from loopr.world.repo.worktrees import command_environment
+
+    ours, unset = command_environment(ground)
+    kept = {name: each for name, each in os.environ.items() if name not in unset and not name.startswith("LOOPR")}
+    marks = {"LOOPR_WORKSPACE": str(workspace.place.root), "LOOPR_HOOK": JUDGE}  # who asks, of whatever it calls
+    return kept | ours | marks | {"LOOPR": "1", "LOOPR_PLAN": plan, "LOOPR_WORKTREE": str(folder)}
+
+
+def _ran(command: Command, folder: Path, environment: dict[str, str], limits_ms: tuple[int, int]) -> str:
+    """Run a command to its end, its output beside ours, and say what was wrong; nothing of its group is left behind."""
+    words = ["sh", "-c", command] if isinstance(command, str) else list(command)
+    limit_ms, grace_ms = limits_ms
+    try:
+        process = subprocess.Popen(
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True
+        )
+    except OSError as error:
+        return f"cannot be started: {(error.strerror or str(error)).lower()}"
+    try:
+        code = process.wait(limit_ms / 1000 if limit_ms else None)
+    except subprocess.TimeoutExpired:
+        return f"took longer than {limit_ms / 1000:g} s"
+    finally:
+        _end(process, grace_ms)
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return f"ended with {code}" if code else ""
+
+
+def _end(process: subprocess.Popen[bytes], grace_ms: int) -> None:
+    """End a command that runs too long, or that nobody waits for any more, with what is left of its group."""
+    with suppress(ProcessLookupError):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(grace_ms / 1000)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,66 @@
+"""What nothing judges: types whose loops land whatever their command leaves.
+
+Must never know what a judge says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from loopr.core.model import FINISHED, Loop
+from loopr.engine import Engine
+from loopr.wiring import Workspace
+from loopr.world.settings.parts import TypeSettings
+
+MOST_LOOPS = 200
+
+
+def unjudged(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
+    """Say of which types of a plan nothing judges the work, where that is not said to be meant."""
+    if engine.forest.tree.done(plan):
+        return ()
+    at_work, found, expected = _at_work(engine, plan), list[str](), False
+    for kind in workspace.settings.types.values():
+        loops = at_work.get(kind.name, ())
+        if not _has_judges(kind) and _works_unjudged(engine, kind, loops, expected=expected):
+            found.append(kind.name)
+        expected = expected or bool(loops)
+    if not found:
+        return ()
+    names = f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else found[0]
+    return (
+        f"nothing judges {names}: what ends with 0 lands",
+        f"  `loopr set types.{found[-1]}.check COMMAND` changes that, `none` says it is meant",
+    )
+
+
+def _at_work(engine: Engine, plan: str) -> Mapping[str, Sequence[Loop]]:
+    """Map types to loops, the first of very many, that have work of their own to do."""
+    found: dict[str, list[Loop]] = {}
+    for each in engine.forest.tree.walk(plan):
+        known = found.setdefault(each.type, [])
+        if not each.outline and each.status not in FINISHED and len(known) < MOST_LOOPS:
+            known.append(each)
+    return found
+
+
+def _has_judges(kind: TypeSettings) -> bool:
+    """Say whether somebody judges what loops of a type leave, or it is said that nobody is to."""
+    judges = (kind.check, kind.review, kind.review_agent)
+    return any(each is not None for each in judges) or kind.approve or kind.unjudged
+
+
+def _works_unjudged(engine: Engine, kind: TypeSettings, loops: Sequence[Loop], *, expected: bool) -> bool:
+    """Say whether something works for a loop of a type and nothing judges that.
+
+    Where there is none yet, but loops that may declare some, the settings of the type tell.
+    """
+    has_work = kind.run is not None or kind.agent is not None
+    if not loops:
+        return expected and has_work
+    for each in loops:
+        entry = engine.mind.find_entry(each.id)
+        own = entry is not None and (entry.run is not None or entry.agent is not None)
+        if (has_work or own) and (entry is None or entry.check is None):
+            return True
+    return False
