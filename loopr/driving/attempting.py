@@ -18,8 +18,8 @@ from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
 from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell, Until
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
-from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.handovers import is_plain_file, keep_output
+from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.lookout import blame, tell_changed
 from loopr.driving.materials import RESULT, Spot, own_folder, write_materials
 from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, trouble_before, trouble_of
