@@ -109,6 +109,15 @@ def fall_silent(world: World) -> bool:
     return True
 
 
+def steer(world: World) -> bool:
+    """Wish for what is not for a loop, now and then again and again; whatever is told of it moves nothing."""
+    lease = _lease(world)
+    if lease is None:
+        return False
+    wish, tries = world.chance.choice(("approve", "stop")), world.chance.choice((1, 1, 2, 8))
+    return world.request(f"{wish} by {lease}", lambda forest, now: wishes.deny(forest, lease, wish, "", tries))
+
+
 WORKER: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "lease take": (2, lease_take),
     "lease renew": (6, lease_renew),
@@ -117,5 +126,6 @@ WORKER: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "lease fail": (5, lease_fail),
     "lease reclaim": (3, lease_reclaim),
     "fall silent": (2, fall_silent),
+    "steer": (1, steer),
 }
 """How often each act of a worker that holds leases comes, and the act."""
