@@ -35,7 +35,7 @@ from loopr.world.prompts import write_files
 from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.landing import take_over
+from loopr.world.repo.landing import take_over, take_together
 from loopr.world.repo.locks import held
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
@@ -45,6 +45,7 @@ from loopr.world.result_file import Advice, Reported, read_advice
 from loopr.world.runs import CIRCUMSTANCES, OUTPUT, Refusal
 
 CONFLICTED = "conflicted"
+TRIES_TOGETHER = 32  # commits that a loop has of its own, at most: git walks them
 READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 Made = TypeVar("Made")
@@ -166,6 +167,8 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
         commit_attempt(ground, task.name, task.attempt - 1, message_of(kit, task))
     base = worktree.tip
     if not (worktree.fresh and worktree.tip == tip.tip):
+        if task.attempt % TRIES_TOGETHER == 0 and kit.settings.land.history != "merge":
+            take_together(ground, task.name, task.loop.plan, kit.clock())
         put_steps_back(kit, task, ground, lambda: None)  # all is committed
         base = take_over(ground, task.name, task.loop.plan, kit.clock()).tip
     return _note_spot(kit, task, Spot(worktree.folder, base))

@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
 def test_a_loop_that_is_refused_often_keeps_the_last_of_it(repo: Repo) -> None:
     """Feedback names the last fifty refusals and their number; folders of older tries go."""
     note = 'test "$LOOPR_ITERATION" -lt 62 || wc -lc < "$LOOPR_FEEDBACK_FILE" >> "$DESK/sizes"'
-    command = repo.script("code", f"{note}\necho no $LOOPR_ITERATION\nexit 1")
+    command = repo.script("code", f"{note}\necho $LOOPR_ITERATION >> tries\necho no $LOOPR_ITERATION\nexit 1")
     repo.settings(
         f"types: {{plan: {{child: code}}, code: {{run: '{command}', max_iterations: {TRIES}}}}}\n"
         f"retry: {{no_progress: 1000}}\nlogs: {{keep_attempts: {KEPT}}}\n"
@@ -40,5 +40,10 @@ def test_a_loop_that_is_refused_often_keeps_the_last_of_it(repo: Repo) -> None:
     assert [int(each.split()[2].rstrip(":")) for each in told] == list(range(TRIES - 51, TRIES - 1))
     assert len(set(repo.note("sizes").splitlines())) == 1
     assert f"no {TRIES - 1}" in repo.loopr("logs", "demo/a", "--attempt", str(TRIES - 1)).out
+    assert int(repo.git("rev-list", "--count", "main..loopr/demo.a.g1")) <= 2 + TRIES % 32
+    whole = [str(each) for each in range(1, TRIES + 1)]
+    assert repo.git("show", "loopr/demo.a.g1:tries").split() == whole
+    kept = repo.git("for-each-ref", "--format=%(objectname)", "refs/loopr/backup/demo.a.g1").split()
+    assert {repo.git("show", f"{each}:tries").count("\n") for each in kept} >= {30, 62}
     gone = repo.loopr("logs", "demo/a", "--attempt", "3", code=3)
     assert "there is of" in gone.err

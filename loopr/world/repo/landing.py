@@ -10,7 +10,7 @@ from typing import Literal
 
 from loopr.errors import Problem
 from loopr.world.repo.branches import loop_tip, plan_in_use, plan_tip
-from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, Ground
+from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, Ground, backup_ref
 from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
@@ -126,6 +126,24 @@ def take_over(ground: Ground, name: str, plan: str, at_ms: int) -> Taken:
         tip = _joined(at, now.tip, tip, merged.tree, at_ms)
         lay(at, Laying(tip))
         return Taken("moved", tip)
+
+
+def take_together(ground: Ground, name: str, plan: str, at_ms: int) -> None:
+    """Make one commit of all tries of a loop at rest, so that git has little to walk; they are kept.
+
+    Its files stay as they are, and a ref of its own keeps the commits that are replaced.
+    """
+    now = plan_tip(ground, plan)
+    with opened(ground, need_slot(ground, name)) as at:
+        finish(at)
+        tip = loop_tip(ground, name)
+        base = merge_base(at.door, tip, now.tip) if now.problem is None else ""
+        if not base or base == tip or read_record(ground, name):
+            return
+        message = Message("Earlier tries, taken together", at_ms=at_ms)
+        whole = make_commit(at.door, tree_of(at.door, tip), [base], message)
+        put_refs(at.door, [Move(backup_ref(name, tip), tip)], "loopr: keep")
+        lay(at, Laying(whole))
 
 
 def put_back_in_place(ground: Ground, name: str, plan: str, protect: Protect, at_ms: int) -> list[PutBack]:

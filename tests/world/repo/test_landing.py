@@ -278,3 +278,25 @@ def test_a_plan_branch_that_a_person_has_checked_out_waits_with_the_place(tmp_pa
     assert not landing.has_landed(ground, "oauth.one.g1")
     git(root, "checkout", "-q", "main")
     assert isinstance(try_to_land(ground, "oauth.one.g1"), Landed)
+
+
+def test_tries_that_are_taken_together_are_kept(tmp_path: Path) -> None:
+    """One commit with the same files takes their place, a ref keeps them, and what lands is the same."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    name = "oauth.one.g1"
+    landing.take_together(ground, take(ground, name).name, PLAN, 1)
+    for number in range(5):
+        tree = work(ground, name, {"one.txt": f"{number}\n"})
+    before = git(root, "rev-parse", f"loopr/{name}")
+    (tree.folder / "half.local").write_text("ignored or not, it stays")
+    for _ in range(2):
+        landing.take_together(ground, name, PLAN, 1)
+        assert log(root, f"loopr/{name}") == ["first", "Earlier tries, taken together"]
+    assert (tree.folder / "half.local").exists()
+    assert git(root, "rev-parse", f"loopr/{name}^{{tree}}") == git(root, "rev-parse", f"{before}^{{tree}}")
+    kept = git(root, "for-each-ref", "--format=%(objectname)", f"refs/loopr/backup/{name}").split()
+    assert before in kept
+    assert isinstance(try_to_land(ground, name), Landed)
+    assert shows(root, "loopr/oauth", "one.txt") == "4"
