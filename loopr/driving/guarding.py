@@ -23,9 +23,14 @@ def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
     return Protect((SETTINGS_FILE, *known, *task.type.protect), task.type.protect_added == "keep", words)
 
 
+def words_of_steps(kit: Kit, task: Task) -> tuple[str, ...]:
+    """List what in steps and wrappers may be the path of a file."""
+    return judges_in([*_preparing(kit, task), *_wrapping(task)])
+
+
 def protect_of_steps(kit: Kit, task: Task, ground: Ground, tip: str) -> Protect | None:
     """Say which paths steps and wrappers name, None where they name none."""
-    words = judges_in([*_preparing(kit, task), *_wrapping(task)])
+    words = words_of_steps(kit, task)
     known = {path for commit in (task.base_commit, tip) for path in kit.named_files(ground, commit, words)}
     return Protect(tuple(sorted(known)), named=words) if known else None
 

@@ -12,7 +12,7 @@ from loopr.core import observations as o
 from loopr.core.entries import Command
 from loopr.driving.acts import Asked, Do, Run, Tell
 from loopr.driving.agents import veil_of
-from loopr.driving.guarding import protect_of_steps
+from loopr.driving.guarding import protect_of_steps, words_of_steps
 from loopr.driving.kit import Kit, Task
 from loopr.driving.materials import Spot, step_spec
 from loopr.driving.outcomes import tail_of, was_stopped
@@ -81,6 +81,8 @@ def run_after_command(kit: Kit, task: Task, spot: Spot, commit: Callable[[], obj
 
 def put_steps_back(kit: Kit, task: Task, ground: Ground, commit: Callable[[], object]) -> None:
     """Have the files that steps and wrappers name stand as the plan has them."""
+    if not words_of_steps(kit, task):
+        return
     protect = protect_of_steps(kit, task, ground, plan_tip(ground, task.loop.plan).tip)
     if protect is not None:
         commit()

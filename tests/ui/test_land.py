@@ -12,6 +12,7 @@ import pytest
 from loopr.core import observations as o
 from loopr.core.model import Status
 from loopr.grounds import ground_of
+from loopr.ui import homecoming
 from loopr.ui.cli import land as verb
 from loopr.wiring import Workspace
 from loopr.world.lock import EngineLock
@@ -185,7 +186,7 @@ def test_a_plan_that_is_not_done(shop: Desk, ground: Ground) -> None:
 def test_one_that_is_declared_while_it_is_judged(shop: Desk, ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that got another loop during its check is not done any more."""
     more = "---\nid: p\ntitle: The plan\nchildren: [{id: a}, {id: b}]\n---\n"
-    monkeypatch.setattr(verb, "_judged", lambda *_: shop.start(more) and None)
+    monkeypatch.setattr(homecoming, "judged", lambda *_: shop.start(more) and None)
     before = git(shop.folder, "rev-parse", "main")
     answer = shop("land", "p", "-y")
     assert (answer.code, "p is not done" in answer.err) == (1, True)
@@ -257,6 +258,6 @@ def test_one_at_a_time(shop: Desk, ground: Ground) -> None:
 def test_a_judge_keeps_nobody_waiting(shop: Desk, ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the check runs, others have the workspace."""
     free = []
-    monkeypatch.setattr(verb, "_judged", lambda *_: free.append(Workspace(shop.folder).engine()))
+    monkeypatch.setattr(homecoming, "judged", lambda *_: free.append(Workspace(shop.folder).engine()))
     assert shop("land", "p", "-y").code == 0
     assert free == [None]
