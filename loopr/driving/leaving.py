@@ -14,7 +14,7 @@ from loopr.driving.kit import Kit
 from loopr.world.processes.waking import wake
 from loopr.world.settings import Settings
 
-MARGIN_SECS = 0.6
+MARGIN_SECS = 0.4
 """How long after the grace an engine that ends at once still waits for its threads."""
 WORK = frozenset({"attempt", "judge", "land", "stop"})
 

@@ -22,7 +22,7 @@ from loopr.world.lock import END_AT_ONCE
 from loopr.world.processes.strays import end_children
 
 INTERRUPTED, TERMINATED = 130, 143
-MARGIN_SECS = 1.4
+MARGIN_SECS = 1.0
 """How long after the grace a process ends that has not come to its own end."""
 MOST_BYTES = 4_000  # what a pipe takes at once if it takes anything
 

@@ -215,6 +215,7 @@ SCENES: dict[str, Callable[[Setting], tuple[Process, Cure]]] = {
 def stop(at: Setting, process: Process, way: str) -> Stopped:
     """Tell an engine at a random instant to end at once, and measure how long that takes."""
     Event().wait(at.dice.uniform(0, 1.5))
+    before = control()
     began, verb = time.monotonic(), None
     if way == "SIGTERM":
         process.signal(signal.SIGTERM)
@@ -227,7 +228,7 @@ def stop(at: Setting, process: Process, way: str) -> Stopped:
         verb = at.repo.loopr("stop", "--now", code=None)
     process.process.wait(60)
     secs = time.monotonic() - began
-    return Stopped(secs, control(), process.ended(None), verb)
+    return Stopped(secs, max(before, control()), process.ended(None), verb)
 
 
 def watchers(state: Path) -> Iterator[tuple[int, int]]:

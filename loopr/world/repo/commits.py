@@ -40,8 +40,14 @@ _HALF_DONE = ("*_HEAD", "MERGE_*", "AUTO_MERGE", "SQUASH_MSG", "BISECT_*", "sequ
 
 
 def commit_attempt(ground: Ground, name: str, attempt: int, message: Message) -> Committed:
-    """Commit what an attempt left; what is refused stays in the folder and is named. Twice is once."""
-    with opened(ground, need_slot(ground, name)) as at:
+    """Commit what an attempt left; what is refused stays in the folder and is named. Twice is once.
+
+    In a folder that is still being filled nothing has worked yet: what it lacks was not taken away.
+    """
+    slot = need_slot(ground, name)
+    if slot.state == "preparing":
+        return Committed(loop_tip(ground, name), False)
+    with opened(ground, slot) as at:
         if not sealed(at):
             note_rules(at)
         finished = finish(at)

@@ -13,6 +13,7 @@ from loopr.driving.ending import known_names
 from loopr.world.repo import commits, conflicts, landing, returning, slots
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Candidate, Clash, Landed
+from loopr.world.repo.worktrees import put
 from tests.world.repo.grounds import (
     PLAN,
     Crash,
@@ -89,6 +90,21 @@ def test_reusing_a_worktree_survives_any_crash(tmp_path: Path) -> None:
         folder = take(ground, name).folder
         assert git(folder, "status", "--porcelain", "--ignored") == ""
         assert not (folder / "junk.txt").exists()
+
+
+def test_what_a_crash_kept_from_being_filled_is_not_taken_away(tmp_path: Path) -> None:
+    """A folder that git was filling when it was killed is no loop's work: nothing of it is committed."""
+    root, name = plant(tmp_path / "repo"), "oauth.n1.g1"
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, name)
+    slot = slots.slot_of(ground, name)
+    assert slot is not None
+    put(ground, slot._replace(state="preparing"))
+    (tree.folder / "a.txt").unlink()
+    done = commits.commit_attempt(ground, name, 1, say(name))
+    assert (done.tip, done.refused) == (tree.tip, ())
+    assert (take(ground, name).folder / "a.txt").is_file()
 
 
 def test_committing_survives_any_crash(tmp_path: Path) -> None:
