@@ -24,7 +24,7 @@ def let_go(loop: Loop) -> Loop:
         return loop
     if loop.status not in _LIVE:
         return over(loop)
-    ending = Ending(lease.attempt, lease.lane, lease.started_at, lease.expires_at)
+    ending = Ending(lease.attempt, lease.lane, lease.started_at, lease.expires_at, lease.supervisor)
     return loop._replace(lease=None, ending=ending)
 
 
@@ -64,8 +64,8 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
 
 
 def _started(loop: Loop, event: e.AttemptStarted, at: int) -> Loop:
-    """Note when the process began."""
-    lease = _lease(loop)._replace(started_at=at)
+    """Note when the process began, and who watches it."""
+    lease = _lease(loop)._replace(started_at=at, supervisor=event.supervisor)
     return loop._replace(status=S.RUNNING, lease=lease, base_commit=event.base_commit or loop.base_commit, reason="")
 
 

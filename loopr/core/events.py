@@ -1,6 +1,5 @@
-"""Every event about one loop.
+"""Every event about one loop: what was decided, never what still has to be; a replay needs no policy and no clock.
 
-Events are past tense and carry what was decided, never what still has to be: a replay needs no policy and no clock.
 Knows no rule of when an event is allowed (`lifecycle.py`), nor how one is written down (`codec.py`).
 """
 
@@ -143,10 +142,11 @@ class LeaseGranted(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted(LoopEvent):
-    """The attempt's process runs."""
+    """The attempt's process runs; by `supervisor` it is found again, whatever commands may have written meanwhile."""
 
     attempt: int
     base_commit: str = ""
+    supervisor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ def _attempt_began(scene: Scene, seen: o.AttemptBegan, now: int) -> Iterator[Eve
     """The process of a leased loop runs."""
     loop = current(scene, seen.loop, seen.attempt)
     if loop is not None and loop.status is Status.LEASED:
-        yield e.AttemptStarted(loop.id, seen.attempt, seen.base_commit)
+        yield e.AttemptStarted(loop.id, seen.attempt, seen.base_commit, seen.supervisor)
 
 
 def _attempt_lost(scene: Scene, seen: o.AttemptLost, now: int) -> Iterator[Event]:

@@ -97,7 +97,8 @@ NOTHING_SPENT = Spent()
 class Lease(NamedTuple):
     """The right to make one attempt; `grant` counts all grants of the workspace, so it orders leases exactly.
 
-    `agent` is the preset that works in it, nothing where a command or a pull worker does.
+    `agent` is the preset that works in it, nothing where a command or a pull worker does; `supervisor` names who
+    watches the process, in words that only the world reads.
     """
 
     attempt: int
@@ -109,6 +110,7 @@ class Lease(NamedTuple):
     started_at: int | None = None
     judge_only: bool = False
     agent: str = ""
+    supervisor: str = ""
 
 
 class Ending(NamedTuple):
@@ -121,6 +123,7 @@ class Ending(NamedTuple):
     lane: str
     started_at: int | None = None
     expires_at: int | None = None
+    supervisor: str = ""
 
 
 class Terms(NamedTuple):

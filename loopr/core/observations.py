@@ -100,11 +100,12 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class AttemptBegan(Observation):
-    """The attempt's process runs."""
+    """The attempt's process runs; `supervisor` names who watches it."""
 
     loop: str
     attempt: int
     base_commit: str = ""
+    supervisor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeAlias
 
-from loopr.core.observations import Observation
+from loopr.core.observations import AttemptBegan, Observation
 from loopr.errors import Problem
 from loopr.world.processes import AttemptSpec
 
@@ -23,12 +23,12 @@ class Do(NamedTuple):
 class Run(NamedTuple):
     """Have a command run once, or follow the one of that id that runs already; its outcome comes back.
 
-    `began` is reported when it begins.
+    `began` is reported when it begins, with who watches it.
     """
 
     id: str
     spec: AttemptSpec | None = None
-    began: Observation | None = None
+    began: AttemptBegan | None = None
 
 
 class Tell(NamedTuple):

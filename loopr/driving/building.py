@@ -25,6 +25,7 @@ from loopr.grounds import Settled, check_homes, grounds_of
 from loopr.hands import FileHands
 from loopr.world.bell import Bell
 from loopr.world.journal import Journal
+from loopr.world.launcher import proc
 from loopr.world.processes import Attempts
 from loopr.world.prompts import Prompts
 from loopr.world.runs import Runs
@@ -63,6 +64,7 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
     journal = stack.enter_context(Journal.open(place.journal, create=True))
     mind = Mind(Journalled(journal), clock, around.actor, around.seen_policy())
     check_homes(around, mind.forest)
+    proc.become_private()  # nor can a command take our line to the launcher from us
     attempts = Attempts.open(place.state)
     stack.callback(attempts.close)
     engine = Engine(mind, kit.hands)

@@ -64,13 +64,16 @@ class Effects:
             remove_stale_locks(ground)
             ensure_ignored(ground)
         folders: dict[str, Path] = {}
+        supervisors: dict[str, str] = {}
         for loop_id in forest.occupancy.loops:
             loop = forest.loops[loop_id]
             owner = loop.lease or loop.ending
             if owner is not None and owner.expires_at is None:
                 folders |= self._folders_of(loop, owner.attempt)
+                name = self._name_of(loop, owner.attempt)
+                supervisors[self.kit.runs.id_of(name, owner.attempt)] = owner.supervisor
         resume(self.kit, forest)
-        states = self.jobs.attempts.adopt(folders)
+        states = self.jobs.attempts.adopt(folders, supervisors)
         self._known = {run for run, state in states.items() if state != "unclaimed"}
         self.jobs.attempts.sweep(str(self.kit.place.root), lambda lease: self._is_pulled(forest, lease))
 

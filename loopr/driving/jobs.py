@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from loopr.core.observations import Observation
+from loopr.core.observations import AttemptBegan, Observation
 from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell, Until
 from loopr.errors import LooprError, Problem
 from loopr.world.processes import Attempts, Began, Ended, Outcome
@@ -46,7 +47,7 @@ class _Job:
     def __init__(self, key: Key, act: Act, broken: Broken) -> None:
         self.key, self.act, self.broken = key, act, broken
         self.run = ""
-        self.began: Observation | None = None
+        self.began: AttemptBegan | None = None
         self.future: Future[Any] | None = None
         self.due: int | None = None
         self.problem: Problem | None = None
@@ -67,7 +68,7 @@ class Jobs:
         self._jobs: dict[Key, _Job] = {}
         self._runs: dict[str, _Job] = {}
         self._ended: dict[str, Outcome] = {}
-        self._begun: set[str] = set()
+        self._begun: dict[str, Began] = {}
         self._finished: deque[_Job] = deque()
         self._told: list[Observation] = []
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="loopr")
@@ -192,8 +193,8 @@ class Jobs:
         for each in news:
             job = self._runs.get(each.id)
             if isinstance(each, Began):
-                self._begun.add(each.id)
-                self._tell_began(job)
+                self._begun[each.id] = each
+                self._tell_began(job, each)
             elif job is None:
                 self._ended[each.id] = each.outcome
             else:
@@ -299,7 +300,7 @@ class Jobs:
                 job.run, job.began = run, began
                 self._runs[run] = job
                 if run in self._begun:
-                    self._tell_began(job)
+                    self._tell_began(job, self._begun[run])
                 if job.stop:
                     self.attempts.kill(run, job.stop)
 
@@ -318,20 +319,20 @@ class Jobs:
     def _forget_run(self, job: _Job) -> None:
         """Note that an act waits for its command no longer."""
         self._runs.pop(job.run, None)
-        self._begun.discard(job.run)
+        self._begun.pop(job.run, None)
         job.run, job.began = "", None
 
-    def _tell_began(self, job: _Job | None) -> None:
-        """Report once that a command has begun."""
+    def _tell_began(self, job: _Job | None, seen: Began) -> None:
+        """Report once that a command has begun, and who watches it."""
         if job is not None and job.began is not None:
-            self._told.append(job.began)
+            self._told.append(replace(job.began, supervisor=seen.supervisor))
             job.began = None
 
     def _report_began(self, asked: Run) -> None:
         """Report that a command began which is over already."""
         if asked.id in self._begun and asked.began is not None:
-            self._told.append(asked.began)
-        self._begun.discard(asked.id)
+            self._told.append(replace(asked.began, supervisor=self._begun[asked.id].supervisor))
+        self._begun.pop(asked.id, None)
 
     def _note_bug(self, job: _Job, failure: Exception) -> None:
         """Keep what helps to mend a failure that nobody foresaw."""

@@ -57,7 +57,7 @@ def attempted(folder: Path, width: int) -> None:
     """Do it as attempts; the launcher's start and the first supervisors are part of it."""
     state = folder / "state"
     state.mkdir()
-    attempts = Attempts.open(state, linger_secs=0)
+    attempts = Attempts.open(state)
     ahead = specs(folder)
     ready = deque(islice(ahead, width))
     running = done = 0
@@ -129,7 +129,7 @@ def start_ms(folder: Path) -> float:
     for turn in range(ROUNDS):
         state = folder / f"start-{turn}"
         state.mkdir()
-        attempts = Attempts.open(state, linger_secs=0)
+        attempts = Attempts.open(state)
         spec = AttemptSpec("x", state, ("true",), state, dict(os.environ), Path(os.devnull))
         started = time.perf_counter()
         attempts.submit(spec)
@@ -142,7 +142,7 @@ def memory_kb(folder: Path) -> float:
     """Return what one more live attempt costs in memory of its own."""
     state = folder / "memory"
     state.mkdir()
-    attempts = Attempts.open(state, linger_secs=0)
+    attempts = Attempts.open(state)
     for number in range(10):
         run = state / str(number)
         run.mkdir()

@@ -28,13 +28,11 @@ from loopr.ui.requests import enqueue, read_plans
 from loopr.wiring import Workspace
 from loopr.world.journal import Journal
 from loopr.world.launcher import proc
-from loopr.world.processes import Attempts
 from loopr.world.repo import calls, returning
 
 TOP = Path(__file__).resolve().parents[2]
 PLAN = "crash"
 STUCK_SECS = 30
-LISTENS = "00010000"
 
 # --- the tree of a round --------------------------------------------------------------------------------------------
 
@@ -246,14 +244,13 @@ def ours(root: Path) -> dict[int, str]:
     """Map every living process of a round, but for the nursery and who waits for it, to what it is."""
     mark, found = os.fsencode(root), {}
     spared = set(_line_above(os.getpid()))
-    inodes = _listening()
     for pid in proc.pids():
         line = _line_of(pid)
         if pid in spared or b"crashing.py" in line or not (mark in line or mark in proc.read(f"/proc/{pid}/environ")):
             continue
         seen = proc.stat(pid)
         if seen is not None and seen.lives:
-            found[pid] = _kind(pid, line, inodes)
+            found[pid] = _kind(seen, line)
     return found
 
 
@@ -265,33 +262,17 @@ def _line_above(pid: int) -> Iterator[int]:
         pid = seen.parent if seen is not None else 0
 
 
-def _kind(pid: int, line: bytes, listening: set[str]) -> str:
-    """Tell what a process is."""
+def _kind(seen: proc.Stat, line: bytes) -> str:
+    """Tell what a process is: a supervisor leads a session, or was just forked by its launcher."""
     if b"loopr.world.launcher" in line:
-        return "launcher" if _listens(pid, listening) and not _is_newborn(pid, listening) else "supervisor"
+        is_fork = b"loopr.world.launcher" in _line_of(seen.parent)
+        return "supervisor" if seen.session == seen.pid or is_fork else "launcher"
     return "git" if line.startswith((b"git\0", b"env\0")) or b"/git" in line.partition(b"\0")[0] else "command"
-
-
-def _listens(pid: int, listening: set[str]) -> bool:
-    """Say whether a process has a socket open that is listened to."""
-    return any(target in listening for _, target in proc.open_files(pid))
-
-
-def _is_newborn(pid: int, listening: set[str]) -> bool:
-    """Say whether a process was just forked by one that listens, and has not yet closed what it got from it."""
-    seen = proc.stat(pid)
-    return seen is not None and b"loopr.world.launcher" in _line_of(seen.parent) and _listens(seen.parent, listening)
 
 
 def _line_of(pid: int) -> bytes:
     """Return the command line of a process."""
     return proc.read(f"/proc/{pid}/cmdline")
-
-
-def _listening() -> set[str]:
-    """Name the local sockets of this machine that are listened to."""
-    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
-    return {f"socket:[{row[6]}]" for row in rows if row[3] == LISTENS}
 
 
 def kill_others(root: Path, victim: str) -> list[str]:
@@ -399,8 +380,8 @@ def live(root: Path, life: Life) -> int:
 
 
 def _set_points(trap: Trap) -> None:
-    """Make the interpreter pass points around what it does not tell of by itself, and let launchers end early."""
-    append, execute, open_attempts = Journal.append, calls._execute, Attempts.open
+    """Make the interpreter pass points around what it does not tell of by itself."""
+    append, execute = Journal.append, calls._execute
     drop_refs = returning._drop_refs
 
     def noted(*given: Any, **named: Any) -> int:
@@ -421,7 +402,6 @@ def _set_points(trap: Trap) -> None:
     returning._drop_refs = dropped  # type: ignore[assignment] # as below
     Journal.append = noted  # type: ignore[method-assign] # points of this program only
     calls._execute = executed  # type: ignore[assignment] # as above
-    Attempts.open = lambda state: open_attempts(state, linger_secs=0.1)  # type: ignore[method-assign, assignment, misc]
 
 
 # --- the nursery ----------------------------------------------------------------------------------------------------

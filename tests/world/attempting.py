@@ -30,14 +30,14 @@ class Yard:
         self.ended: dict[str, Outcome] = {}
         self.began: dict[str, Began] = {}
         self.news: list[Began | Ended] = []
-        self.attempts = Attempts.open(self.state, linger_secs=0)
+        self.attempts = Attempts.open(self.state)
 
     def connect(self) -> Attempts:
         """Be a new engine; the one before leaves everything running."""
         self.attempts.close()
         self.ended.clear()
         self.began.clear()
-        self.attempts = Attempts.open(self.state, linger_secs=0)
+        self.attempts = Attempts.open(self.state)
         return self.attempts
 
     def folder(self, attempt_id: str) -> Path:

@@ -38,7 +38,7 @@ def main(root: Path, count: int, width: int) -> None:
     lines = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
     ended = {line["ended"] for line in lines if "ended" in line}
     opened = {line["submitted"] for line in lines if "submitted" in line} - ended
-    attempts = Attempts.open(root / "state", linger_secs=0)
+    attempts = Attempts.open(root / "state")
     with journal.open("a", buffering=1) as log:
         states = attempts.adopt({number: root / "runs" / number for number in sorted(opened)})
         again = [number for number, state in states.items() if state == "unclaimed"]

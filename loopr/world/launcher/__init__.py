@@ -1,6 +1,6 @@
 """The launcher: a program of its own that starts commands, watches them, and outlives the engine.
 
-    engine ── unix socket, JSON lines ──► launcher ── socketpair, forked once per slot ──► supervisor ──► command
+    engine ── socketpair, JSON lines ──► launcher ── socketpair, forked once per slot ──► supervisor ──► command
 
 `words` is what both sides say and write down, `wire` how lines travel, `proc` what the kernel tells about processes.
 `reception` and `crew` are the launcher, `supervisor` is what it forks, `attempt` one command from start to outcome,

@@ -29,15 +29,25 @@ class Attempt:
     """An attempt that is being watched."""
 
     def __init__(
-        self, run: Run, family: Children | Foundlings, streams: Sequence[Stream], logs: Sequence[Log], clocks: Clocks
+        self,
+        run: Run,
+        family: Children | Foundlings,
+        streams: Sequence[Stream],
+        logs: Sequence[Log],
+        clocks: Clocks,
+        *,
+        why: str = "",
     ) -> None:
-        """Take over the watch; there are fewer streams than logs where nobody holds a pipe any more."""
+        """Take over the watch; there are fewer streams than logs where nobody holds a pipe any more.
+
+        `why` says for what reason it has been ended by then, nothing if it has not.
+        """
         self.run, self.family, self.clocks = run, family, clocks
         self.streams = {each.reader: each for each in streams}
         self._logs = logs
-        self._reason: Reason | None = None
-        self._message = ""
-        self._kill_at: float | None = None
+        self._reason: Reason | None = "killed" if why else None
+        self._message = why
+        self._kill_at: float | None = time.monotonic() if why else None
         self._grown_up = False  # the command has ended, and its strays were told to
         self._strays: set[int] = set()
         self._ended = 0.0

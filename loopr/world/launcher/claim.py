@@ -1,7 +1,8 @@
 """The start of an attempt: everything is prepared, then claimed on disk, then the command is spawned.
 
 Whatever fails before the claim never ran and leaves no trace but a word to the engine. The claim is a link, so that of
-two supervisors one gets it. Must never know what happens to the command after the spawn.
+two supervisors one gets it, and none for an engine that has a successor. Must never know what happens to the command
+after the spawn.
 """
 
 # what is forked for every slot does without pathlib
@@ -24,7 +25,7 @@ from loopr.world.launcher.words import Message, Outcome, Run
 
 NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
 NOT_A_PROGRAM = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOEXEC, errno.ELIBBAD)
-SAME = ("id", "cwd", *Run._fields[-6:])
+SAME = ("id", "cwd", "wall_ms", "idle_ms", "first_byte_ms", "grace_ms", "head_bytes", "tail_bytes")
 ALL_SIGNALS = tuple(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
@@ -46,6 +47,7 @@ class Watcher(NamedTuple):
 
     boot_id: str
     launcher: int
+    launcher_start: int
     start: int
     pipes: tuple[int, int]  # their reading ends
     inodes: tuple[int, int]  # what the kernel calls them
@@ -74,7 +76,7 @@ def start(order: Message, us: Watcher) -> Started:
             opened.append(stream.Stream(reader, Log(f"{folder}/{name}", head, tail)))
         what = "claim the attempt"
         run = _run_of(order, us)
-        _claim(folder, run)
+        _claim(folder, run, order["claims"])
         pid = _spawn(order, (stdin, opened[0].writer, opened[1].writer), us.slate)
         us.slate.note_pid(pid)
     except BaseException as error:
@@ -111,6 +113,7 @@ def _run_of(order: Message, us: Watcher) -> Run:
     return Run(
         boot_id=us.boot_id,
         launcher=us.launcher,
+        launcher_start=us.launcher_start,
         supervisor=os.getpid(),
         supervisor_start=us.start,
         pid=0,
@@ -124,15 +127,18 @@ def _run_of(order: Message, us: Watcher) -> Run:
     )
 
 
-def _claim(folder: str, run: Run) -> None:
-    """Put the claim in its place, whole and only once."""
-    path = f"{folder}/{words.RUN}"
-    fresh = f"{path}.{run.supervisor}"
+def _claim(folder: str, run: Run, claims: str) -> None:
+    """Put the claim in its place, whole and only once, unless the engine that wanted it has a successor."""
+    fresh = f"{claims}/{words.RUN}.{run.supervisor}"
     try:
         words.write_file(fresh, words.claim_of(run))
-        os.link(fresh, path)
+        os.link(fresh, f"{folder}/{words.RUN}")
     except FileExistsError:
         raise Taken(run.id) from None
+    except OSError as error:
+        if error.errno != errno.EXDEV or claims == folder:
+            raise
+        _claim(folder, run, folder)  # somebody keeps the runs on a disk of their own
     finally:
         with suppress(FileNotFoundError):
             os.unlink(fresh)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -27,9 +28,11 @@ from loopr.world.launcher.words import Outcome, Usage
 
 IDLE_SLOTS = 16  # kept for the next attempts
 TRIES = 20  # so many supervisors may die of one attempt
+STOPS = 10  # so often a supervisor of one attempt may be stopped: an accident happens once
 STRANGERS = 4096
 
 STRANGER_SECS = 30.0
+STOPPED = "its supervisor was stopped again and again"
 
 Pipes = tuple[int, int]
 End = tuple[int, Usage]
@@ -38,7 +41,7 @@ End = tuple[int, Usage]
 class Job:
     """An attempt in the hands of the launcher."""
 
-    __slots__ = ("began", "ended", "folder", "id", "line", "pid", "slot", "tries", "wish")
+    __slots__ = ("began", "ended", "folder", "id", "line", "pid", "slot", "stops", "tries", "why", "wish")
 
     def __init__(self, attempt_id: str, folder: str, line: bytes = b"") -> None:
         """Begin with the order as it was said; an attempt that is to be adopted has none."""
@@ -47,8 +50,9 @@ class Job:
         self.pid = 0
         self.began = b""
         self.ended: End | None = None
-        self.tries = 0
+        self.tries = self.stops = 0
         self.wish = b""  # that it ends: said again to whoever takes over
+        self.why = ""  # we have ended it
 
 
 class Slot:
@@ -91,7 +95,7 @@ class Crew:
         status, usage = job.ended or (None, (0.0, 0.0, 0))
         seen = proc.stat(pid) if pid > 0 and status is None else None
         mine = seen is not None and seen.parent == self._pid
-        order = {"do": "adopt", "id": job.id, "folder": job.folder, "pid": pid, "mine": mine}
+        order = {"do": "adopt", "id": job.id, "folder": job.folder, "pid": pid, "mine": mine, "why": job.why}
         self._give(job, words.encode({**order, "status": status, "usage": usage}), pipes)
 
     def kill(self, job: Job, line: bytes) -> None:
@@ -113,9 +117,12 @@ class Crew:
         dead: list[Slot] = []
         try:
             while True:
-                pid, status, used = os.wait4(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG | os.WUNTRACED)
                 if not pid:
                     break
+                if os.WIFSTOPPED(status):
+                    self._rouse(pid)
+                    continue
                 slot = self._by_pid.pop(pid, None)
                 if slot is not None:
                     dead.append(slot)
@@ -125,6 +132,23 @@ class Crew:
             pass
         for slot in dead:
             self._mourn(slot)
+
+    def _rouse(self, pid: int) -> None:
+        """Let a supervisor go on that somebody has stopped; one that never gets to its clocks is ended with its crew.
+
+        A command that we inherited may be stopped: it is woken when it has to end.
+        """
+        slot = self._by_pid.get(pid)
+        job = slot.job if slot is not None else None
+        if job is not None:
+            job.stops += 1
+        if job is not None and job.stops > STOPS:
+            job.why = STOPPED
+            for seen in proc.descendants(pid).values():
+                proc.send(seen.pid, seen.start, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+        elif slot is not None:
+            os.kill(pid, signal.SIGCONT)
 
     def shrink(self) -> None:
         """Keep no supervisor that has nothing to do, now and from now on."""

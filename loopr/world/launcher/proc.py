@@ -14,9 +14,10 @@ import signal
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_DUMPABLE, PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 4, 15, 36
 KILL_SECS = 1.0
 
 
@@ -40,10 +41,37 @@ class Stat(NamedTuple):
 
 def become_subreaper() -> None:
     """Inherit the orphans among our descendants, instead of init."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def become_private() -> None:
+    """Keep our memory and descriptors from other processes of the same user, those of root excepted.
+
+    Where the system shows nobody the processes of others, a private one is hidden from our own engine too: not there.
+    """
+    if stat(1) is not None:
+        _prctl(PR_SET_DUMPABLE, 0)
+
+
+def call_ourselves(name: str) -> None:
+    """Have our process shown by a name of at most 15 bytes."""
+    _prctl(PR_SET_NAME, name.encode())
+
+
+def _prctl(option: int, value: int | bytes) -> None:
+    """Set something of our own process."""
     import ctypes
 
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "this kernel has no subreapers")
+    if _libc().prctl(option, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), f"this kernel refuses prctl {option}")
+
+
+@cache
+def _libc() -> Any:
+    """Return the C library of this process."""
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def boot_id() -> str:
@@ -144,6 +172,11 @@ def folder(pid: int) -> str:
         return ""
 
 
+def name_of(pid: int) -> str:
+    """Return what a process calls itself, empty where it is gone."""
+    return read(f"/proc/{pid}/comm", 64).decode(errors="replace").rstrip("\n")
+
+
 def owner(pid: int) -> int:
     """Return whose process it is, -1 where it is gone."""
     try:
@@ -185,6 +218,15 @@ def send(pid: int, start: int, number: int) -> None:
         with suppress(OSError):
             signal.pidfd_send_signal(descriptor, number)
         os.close(descriptor)
+
+
+def rouse(pid: int, start: int) -> bool:
+    """Let exactly the process that started then go on, if somebody has stopped it; tell whether that was so."""
+    seen = stat(pid) if pid > 0 else None
+    stopped = seen is not None and seen.start == start and seen.state in "Tt"
+    if stopped:
+        send(pid, start, signal.SIGCONT)
+    return stopped
 
 
 def kill_and_wait(processes: Iterable[Stat]) -> None:

@@ -1,7 +1,8 @@
-"""The launcher's one thread: hears engines and supervisors, and ends by itself when it is idle and alone.
+"""The launcher's one thread: hears its engine and the supervisors, and ends when nobody needs it any more.
 
-Everybody who is connected hears all news; whoever asks about an attempt that is not here is told so, and looks into its
-folder. A launcher that is told to retire lets everybody go, takes nothing new, and ends after its last attempt.
+Whoever is at the other end of the line hears all news; a word about an attempt that is not here is answered by that,
+and the engine looks into its folder. Once the engine is gone, or the launcher is told to end, the supervisors go on
+with what they have in hand, and the launcher ends after its last attempt.
 
 Knows lines and who says them. Must never know why an attempt runs, nor touch a loop, the journal or git.
 """
@@ -11,182 +12,136 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
-import time
 from collections.abc import Callable
-from contextlib import suppress
 
-from loopr.world.launcher import words
+from loopr.world.launcher import proc, words
 from loopr.world.launcher.crew import Crew, Job
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Message
 
-FIRST_CALL_SECS = 5.0
-CLOGGED_BYTES = 64 << 20  # a client that does not listen is let go: what it misses is on disk
+CLOGGED_BYTES = 64 << 20  # an engine that does not listen is let go: what it misses is on disk
+NOT_UNDERSTOOD = (ValueError, KeyError, TypeError, RecursionError)
 
 
 class Reception:
     """The state of the launcher."""
 
-    def __init__(self, listener: socket.socket, version: str, linger_secs: float) -> None:
-        """Take over a listening socket."""
-        self._listener, self._version, self._linger_secs = listener, version, linger_secs
+    def __init__(self, engine: Wire) -> None:
+        """Take over the line to the engine."""
+        self._engine = engine
         self._poll = select.poll()
-        self._clients: dict[int, Wire] = {}
-        self._greeted: list[Wire] = []
         self._crew = Crew(self._poll, self._say)
-        self._retired = self._told = False
-        self._alone_since = time.monotonic() + FIRST_CALL_SECS  # whoever started us is on the way
+        self._retired = False
         self._wake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._retire)
         self._poll.register(self._wake, select.POLLIN)
-        self._poll.register(listener, select.POLLIN)
-        self._asked: dict[str, Callable[[Wire, Message, bytes], None]] = {
-            "hello": self._hello,
+        self._poll.register(engine.fd, select.POLLIN)
+        self._asked: dict[str, Callable[[Message, bytes, bytes], None]] = {
             "run": self._run,
             "adopt": self._adopt,
             "kill": self._kill,
-            "retire": self._retire,
         }
 
     def serve(self) -> None:
-        """Hear and do until idle and alone."""
-        while not self._may_end():
-            for descriptor, event in self._poll.poll(self._patience_ms()):
+        """Hear and do until the engine is gone and nothing is in hand."""
+        self._say(words.encode({"did": "hello", "pid": os.getpid(), "start": proc.start_time(os.getpid())}))
+        while self._is_needed():
+            for descriptor, event in self._poll.poll():
                 self._attend(descriptor, event)
-            if self._told:
-                self._flush()
-            if self._retired:
-                self._withdraw()
+            if (self._retired or self._engine.closed) and self._engine.fd >= 0:
+                self._let_go()
         self._crew.shrink()
 
-    def _may_end(self) -> bool:
-        """Tell whether nobody would miss us."""
-        if self._crew.jobs or self._clients:
-            self._alone_since = 0.0
-            return False
-        self._alone_since = self._alone_since or time.monotonic()
-        return self._retired or time.monotonic() - self._alone_since >= self._linger_secs
-
-    def _patience_ms(self) -> int | None:
-        """Return how long to wait for something to happen."""
-        if self._crew.jobs or self._clients:
-            return None
-        return max(0, int((self._alone_since + self._linger_secs - time.monotonic()) * 1000) + 1)
+    def _is_needed(self) -> bool:
+        """Send what is to be told; tell whether there is anybody to hear, or anything to do."""
+        self._flush()
+        return self._engine.fd >= 0 or bool(self._crew.jobs)
 
     def _attend(self, descriptor: int, event: int) -> None:
         """See to one descriptor that has something; it may have been closed by the one before it."""
-        slot, client = self._crew.slots.get(descriptor), self._clients.get(descriptor)
+        slot = self._crew.slots.get(descriptor)
         if event & select.POLLOUT:
-            self._unclog(slot.wire if slot else client)
+            self._unclog(slot.wire if slot else self._engine)
         if not event & ~select.POLLOUT:
             return
         if slot is not None:
             self._crew.hear(slot)
-        elif client is not None:
-            self._hear(client)
+        elif descriptor == self._engine.fd:
+            self._hear()
         elif descriptor == self._wake:
             os.read(self._wake, 4096)
             self._crew.reap()
-        elif descriptor == self._listener.fileno():
-            self._accept()
 
-    def _accept(self) -> None:
-        """Let somebody in."""
-        with suppress(OSError):
-            connection, _ = self._listener.accept()
-            wire = Wire(connection.detach())
-            self._clients[wire.fd] = wire
-            self._poll.register(wire.fd, select.POLLIN)
-
-    def _hear(self, wire: Wire) -> None:
-        """Do what a client says, and let it go when it is gone."""
-        for line in wire.lines():
+    def _hear(self) -> None:
+        """Do what the engine says; what is not understood is answered, and does nothing."""
+        for line in self._engine.lines():
             try:
-                message, _ = words.parts_of(line)
-                self._asked[message["do"]](wire, message, line)
-            except (ValueError, KeyError, TypeError) as error:
-                self._answer(wire, words.encode({"did": "not_understood", "why": repr(error)}))
-        if wire.closed and wire.fd in self._clients:
-            self._dismiss(wire)
+                message, order = words.parts_of(line)
+                self._asked[message["do"]](message, order, line + b"\n")
+            except NOT_UNDERSTOOD as error:
+                self._say(words.encode({"did": "not_understood", "why": repr(error)}))
 
-    def _hello(self, wire: Wire, _message: Message, _line: bytes) -> None:
-        """Say who we are and what we have in hand, the last orders of an engine that died before this one included."""
-        for earlier in list(self._greeted):
-            self._hear(earlier)
-        self._greeted.append(wire)
-        live = [job.id for job in self._crew.jobs.values()]
-        hello = {"did": "hello", "proto": words.PROTO, "version": self._version, "pid": os.getpid(), "live": live}
-        self._answer(wire, words.encode(hello))
-
-    def _run(self, wire: Wire, message: Message, line: bytes) -> None:
+    def _run(self, message: Message, order: bytes, line: bytes) -> None:
         """Start an attempt, unless it is here already."""
-        known = self._crew.jobs.get(message["id"])
+        job = _job(message, line)
+        if not order:
+            raise ValueError("an order without its second part")
+        known = self._crew.jobs.get(job.id)
         if known is None:
-            self._crew.run(Job(message["id"], message["folder"], line + b"\n"))
+            self._crew.run(job)
         elif known.began:
-            self._answer(wire, known.began)
+            self._say(known.began)
 
-    def _adopt(self, _wire: Wire, message: Message, _line: bytes) -> None:
+    def _adopt(self, message: Message, _order: bytes, _line: bytes) -> None:
         """Take over an attempt that nobody watches any more, unless it is here already."""
-        if message["id"] not in self._crew.jobs:
-            self._crew.adopt(Job(message["id"], message["folder"]))
+        job = _job(message)
+        if job.id not in self._crew.jobs:
+            self._crew.adopt(job)
 
-    def _kill(self, wire: Wire, message: Message, line: bytes) -> None:
+    def _kill(self, message: Message, _order: bytes, line: bytes) -> None:
         """Pass on the wish that an attempt ends."""
         job = self._crew.jobs.get(message["id"])
         if job is None:
-            self._answer(wire, words.encode({"did": "unknown", "id": message["id"]}))
+            self._say(words.encode({"did": "unknown", "id": message["id"]}))
         else:
-            self._crew.kill(job, line + b"\n")
+            self._crew.kill(job, line)
 
     def _retire(self, *_: object) -> None:
         """Take nothing new, and end after the last attempt."""
         self._retired = True
 
-    def _withdraw(self) -> None:
-        """Let everybody go: they find another launcher, and the supervisors by what is on disk."""
-        if self._listener.fileno() >= 0:
-            self._poll.unregister(self._listener)
-            self._listener.close()
-        for wire in list(self._clients.values()):
-            self._dismiss(wire)
+    def _let_go(self) -> None:
+        """Let the engine go: it finds the supervisors by what is on disk."""
+        self._poll.unregister(self._engine.fd)
+        self._engine.close()
         self._crew.shrink()
 
     def _say(self, line: bytes) -> None:
-        """Tell everybody."""
-        for wire in list(self._clients.values()):
-            self._answer(wire, line)
-
-    def _answer(self, wire: Wire, line: bytes) -> None:
-        """Tell one client, at the end of this round."""
-        wire.put(line)
-        self._told = True
+        """Tell the engine, at the end of this round."""
+        if self._engine.fd >= 0:
+            self._engine.put(line)
 
     def _flush(self) -> None:
         """Send what is to be told."""
-        self._told = False
-        for wire in list(self._clients.values()):
-            if wire.clogged:
-                wire.flush()
-                if wire.clogged > CLOGGED_BYTES:
-                    self._dismiss(wire)
-                elif wire.clogged:
-                    self._poll.modify(wire.fd, select.POLLIN | select.POLLOUT)
-
-    def _unclog(self, wire: Wire | None) -> None:
-        """Send what had to wait."""
-        if wire is not None:
+        wire = self._engine
+        if wire.clogged and wire.fd >= 0:
             wire.flush()
-            if not wire.clogged:
-                self._poll.modify(wire.fd, select.POLLIN)
+            if wire.clogged > CLOGGED_BYTES:
+                self._let_go()
+            elif wire.clogged:
+                self._poll.modify(wire.fd, select.POLLIN | select.POLLOUT)
 
-    def _dismiss(self, wire: Wire) -> None:
-        """Let a client go."""
-        self._poll.unregister(wire.fd)
-        del self._clients[wire.fd]
-        if wire in self._greeted:
-            self._greeted.remove(wire)
-        wire.close()
+    def _unclog(self, wire: Wire) -> None:
+        """Send what had to wait."""
+        wire.flush()
+        if not wire.clogged and wire.fd >= 0:
+            self._poll.modify(wire.fd, select.POLLIN)
+
+
+def _job(message: Message, line: bytes = b"") -> Job:
+    """Make a job of what names one; `TypeError` if the names are none."""
+    if not isinstance(message["id"], str) or not isinstance(message["folder"], str):
+        raise TypeError("the names of an attempt are texts")
+    return Job(message["id"], message["folder"], line)

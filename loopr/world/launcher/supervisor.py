@@ -1,7 +1,7 @@
 """A supervisor: forked by the launcher, it watches one attempt at a time, and is used again for the next.
 
-It has a session of its own and inherits its orphans. When the launcher is gone it finishes what it has in hand and
-ends; until then, TERM makes it look for a wish in the attempt's folder.
+It has a session of its own, inherits its orphans, and is called after the attempt that it has in hand. When the
+launcher is gone it finishes that and ends; until then, TERM makes it look for a wish in the attempt's folder.
 
 Knows the orders of the launcher. Must never know the engine.
 """
@@ -61,7 +61,8 @@ class Supervisor:
         """Take over the line to the launcher, and the pipes and the slate of the slot."""
         self._control, self._launcher = control, launcher
         inodes = (inode(pipes[0]), inode(pipes[1]))
-        self._us = claim.Watcher(proc.boot_id(), launcher, proc.start_time(os.getpid()), pipes, inodes, slate)
+        starts = (proc.start_time(launcher), proc.start_time(os.getpid()))
+        self._us = claim.Watcher(proc.boot_id(), launcher, *starts, pipes, inodes, slate)
         self._wake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._wished = False
         self._inbox: deque[bytes] = deque()
@@ -96,6 +97,7 @@ class Supervisor:
     def _run(self, order: Message) -> None:
         """Start a command and watch it to its end."""
         folder = order["folder"]
+        proc.call_ourselves(words.mark_of(order["id"]))
         try:
             run, streams = claim.start(order, self._us)
         except claim.Taken:
@@ -114,6 +116,7 @@ class Supervisor:
     def _adopt(self, order: Message) -> None:
         """Take over an attempt whose supervisor is gone."""
         folder = order["folder"]
+        proc.call_ourselves(words.mark_of(order["id"]))
         found = words.read_run(folder)
         if found is None or found.boot_id != self._us.boot_id:
             message = "the machine was restarted" if found else "its claim cannot be read"
@@ -129,7 +132,7 @@ class Supervisor:
         if order["status"] is not None:
             family.told(order["status"], order["usage"])
         heard = time.monotonic() if any(log.total for log in logs) or not run.first_byte_ms else None
-        attempt = Attempt(run, family, streams, logs, Clocks(run, heard))
+        attempt = Attempt(run, family, streams, logs, Clocks(run, heard), why=order["why"])
         self._us.slate.note_pid(run.pid)
         self._watch(attempt, folder, ours=False)
         family.close()
@@ -149,7 +152,11 @@ class Supervisor:
         """Write down that we watch it now."""
         start = found.pid_start or proc.start_time(found.pid)
         run = found._replace(
-            launcher=self._launcher, supervisor=os.getpid(), supervisor_start=self._us.start, pid_start=start
+            launcher=self._launcher,
+            launcher_start=self._us.launcher_start,
+            supervisor=os.getpid(),
+            supervisor_start=self._us.start,
+            pid_start=start,
         )
         with suppress(OSError):
             words.replace_file(f"{folder}/{words.RUN}", words.claim_of(run))
@@ -164,7 +171,7 @@ class Supervisor:
             poll.register(self._control.fd, select.POLLIN)
         self._heed(attempt)  # a wish may have come together with the order
         run = attempt.run
-        began: Message = {"id": run.id, "pid": run.pid, "at": run.started_at}
+        began: Message = {"id": run.id, "pid": run.pid, "at": run.started_at, "by": words.supervisor_of(run)}
         fresh = True
         while not attempt.is_over():
             wait_ms = attempt.timeout_ms()
@@ -212,7 +219,7 @@ class Supervisor:
             if said["id"] != attempt.run.id:
                 continue  # about one that is over
             if said["do"] == "kill":
-                attempt.end("killed", said["reason"])
+                attempt.end("killed", str(said.get("reason", "")))
             elif said["do"] == "reaped":
                 attempt.family.told(said["status"], said["usage"])
         if self._control.closed and not attempt.family.command_ended:

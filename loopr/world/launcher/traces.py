@@ -14,7 +14,7 @@ import os
 from collections.abc import Container, Iterator, Mapping
 
 from loopr.world.launcher import proc
-from loopr.world.launcher.words import LEASE_MARK, WORKSPACE_MARK, Run
+from loopr.world.launcher.words import LEASE_MARK, WORKSPACE_MARK, Run, mark_of
 
 PROGRAM = b"loopr.world.launcher.__main__"
 LOGIN = frozenset(
@@ -59,7 +59,18 @@ def _state_of(command_line: bytes) -> bytes:
     They are never kin: not those of this launcher, nor those of one before it that have an attempt in hand.
     """
     parts = command_line.split(b"\0")
-    return parts[-3] if len(parts) > 3 and PROGRAM in command_line else b""
+    place = next((number for number, part in enumerate(parts) if PROGRAM in part), len(parts))
+    return parts[place + 2] if len(parts) > place + 2 else b""
+
+
+def is_ours(pid: int) -> bool:
+    """Tell whether a process is a launcher or a supervisor, of any workspace."""
+    return PROGRAM in proc.read(f"/proc/{pid}/cmdline")
+
+
+def bears_mark(pid: int, attempt_id: str) -> bool:
+    """Tell whether a process is the supervisor that has an attempt in hand."""
+    return is_ours(pid) and proc.name_of(pid) == mark_of(attempt_id)
 
 
 def marked(workspace: str) -> dict[proc.Stat, str]:

@@ -4,8 +4,9 @@ A message is a line with an object in JSON. What only the far end has to underst
 outcome, is a second object behind a tab: the launcher in the middle passes it on unread.
 
 `run.json` is the claim: it is linked into place once, before the command starts, so that nothing runs twice; the
-command's own pid is filled in once it has lived for a moment. `outcome.json` arrives by rename, and only when nothing
-of the attempt is left. `kill` is a wish written for a supervisor that no launcher speaks for any more.
+command's own pid is filled in once it has lived for a moment. The link comes from a folder of the engine that ordered
+it, which the next engine takes away: what was not claimed by then never is. `outcome.json` arrives by rename, and only
+when nothing of the attempt is left. `kill` is a wish written for a supervisor that no launcher speaks for any more.
 
 Knows words only. Must never know how they travel, nor start anything.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from binascii import crc32
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-PROTO = 2
-SOCKET = "launcher.sock"
 RUN, OUTCOME, KILL = "run.json", "outcome.json", "kill"
 STREAMS = ("stdout.log", "stderr.log")
 WORKSPACE_MARK, LEASE_MARK = "LOOPR_WORKSPACE", "LOOPR_LEASE"
@@ -91,7 +91,8 @@ class Run(NamedTuple):
     """The claim of an attempt: who watches which process, and by what to know what belongs to it.
 
     A pid counts together with its start time, and both with the boot id. `pid` is 0 until the command was spawned.
-    `started_ms` is on the monotonic clock, which all processes of one boot share.
+    `started_ms` is on the monotonic clock, which all processes of one boot share. A claim of before has no
+    `launcher_start`, and its supervisor no mark.
     """
 
     id: str
@@ -113,6 +114,26 @@ class Run(NamedTuple):
     grace_ms: int
     head_bytes: int
     tail_bytes: int
+    launcher_start: int = 0
+
+
+def mark_of(attempt_id: str) -> str:
+    """Name a supervisor, for whoever looks at the processes, after the attempt that it has in hand."""
+    return f"loopr {crc32(attempt_id.encode(errors='surrogatepass')):08x}"
+
+
+def supervisor_of(run: Run) -> str:
+    """Say which process watches an attempt, as `read_supervisor` reads it."""
+    return f"{run.supervisor} {run.supervisor_start} {run.boot_id}"
+
+
+def read_supervisor(said: str) -> tuple[int, int, str]:
+    """Read a pid, its start time and the boot id; 0 and nothing where that is not what is said."""
+    try:
+        pid, start, boot_id = said.split(" ")
+        return int(pid), int(start), boot_id
+    except ValueError:
+        return 0, 0, ""
 
 
 def encode(message: Message, rest: bytes = b"\n") -> bytes:
@@ -134,10 +155,11 @@ def parts_of(line: bytes) -> tuple[Message, bytes]:
     return decode(first), second
 
 
-def order_of(spec: AttemptSpec) -> bytes:
-    """Say that an attempt is to be run."""
+def order_of(spec: AttemptSpec, claims: str) -> bytes:
+    """Say that an attempt is to be run, as long as the folder is there that its claim is to be linked from."""
     folder = str(spec.folder)
     order = {**spec._asdict(), "folder": folder, "cwd": str(spec.cwd), "env": dict(spec.env), "stdin": str(spec.stdin)}
+    order["claims"] = claims
     return encode({"do": "run", "id": spec.id, "folder": folder}, b"\t" + encode(order))
 
 

@@ -2,7 +2,8 @@
 
 What is true stands in the folder of an attempt; what the launcher says is only when to look. So a lost line, a dead
 launcher or a restart of the engine all end in the same question, `_reconsider`: is there an outcome, who watches it,
-and was it ever claimed.
+and was it ever claimed. The launcher is ours alone: one of an earlier engine ends what it has in hand, and what it was
+still to begin it never does.
 
 Knows run folders and the launcher. Must never know why an attempt runs, nor decide that it should.
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,39 +21,42 @@ from typing import Self
 from loopr.errors import Impossible, WorldError
 from loopr.world.launcher import proc, words
 from loopr.world.launcher.words import AttemptSpec, Message, Outcome, Run
+from loopr.world.processes.claims import Claims
 from loopr.world.processes.link import Link, Rest
 from loopr.world.processes.news import Began, Ended, Live, State
 from loopr.world.processes.progress import last_lines
 from loopr.world.processes.strays import sweep
+from loopr.world.processes.supervisors import Supervisors, tell_to_end
 
-LINGER_SECS = 5.0
 TRIES = 5
-RETRY_SECS = 1.0
+RETRY_SECS, LOOK_SECS = 1.0, 1.0
+NAME_OF_BEFORE = "launcher.sock"
 
 
 class Attempts:
     """The attempts of one workspace; `open` is the way to get them, `close` the way to leave them running."""
 
-    def __init__(self, state: Path, linger_secs: float) -> None:
+    def __init__(self, state: Path) -> None:
         """Begin with nothing."""
-        self._state, self._linger_secs = state.resolve(), linger_secs
-        self._boot_id = proc.boot_id()
+        self._state = state.resolve()
+        self._claims = Claims(self._state)
         self._live: dict[str, Live] = {}
         self._events: list[Began | Ended] = []
         self._unsettled: dict[str, Live] = {}
-        self._by_pidfd: dict[int, Live] = {}
         self._link: Link | None = None
         self._trouble = ""  # why there is no launcher to be had
         self._epoll = select.epoll()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._bell, select.EPOLLIN)
         self._rest = Rest(self._bell, RETRY_SECS)
+        self._supervisors, self._look_at = Supervisors(self._epoll), 0.0
 
     @classmethod
-    def open(cls, state: Path, *, linger_secs: float = LINGER_SECS) -> Self:
-        """Connect to the launcher of a state folder, if one runs; a new one will wait `linger_secs` for work."""
-        attempts = cls(state, linger_secs)
-        attempts._connect(Link.find(attempts._state))
+    def open(cls, state: Path) -> Self:
+        """Begin in a state folder, as whoever holds its lock; orders of an earlier engine begin nothing from now on."""
+        attempts = cls(state)
+        attempts._claims.end_earlier()
+        (attempts._state / NAME_OF_BEFORE).unlink(missing_ok=True)  # the launcher of an older loopr hears by it
         return attempts
 
     @property
@@ -77,10 +80,9 @@ class Attempts:
     def submit(self, spec: AttemptSpec) -> None:
         """Have a command run once; `WorldError` if there is no launcher to be had, and then nothing was submitted."""
         if not self._is_live(spec.id):
-            self._ensure_link()
             live = Live(spec.id, str(spec.folder), spec)
+            self._order(live, spec)
             self._live[spec.id] = live
-            self._send(words.order_of(spec))
 
     def kill(self, attempt_id: str, reason: str = "") -> None:
         """Have an attempt ended with all that belongs to it; one that is over stays as it ended."""
@@ -89,25 +91,26 @@ class Attempts:
             return
         live.wish = reason
         if live.pidfd >= 0:
-            self._leave_wish(live)
+            tell_to_end(live)
         elif self._link is None:
             self._unsettle(live)
             self._ring()
         else:
+            proc.rouse(self._link.pid, self._link.start)
             self._say({"do": "kill", "id": attempt_id, "reason": reason})
 
-    def adopt(self, folders: Mapping[str, Path]) -> dict[str, State]:
+    def adopt(self, folders: Mapping[str, Path], supervisors: Mapping[str, str] | None = None) -> dict[str, State]:
         """Take up attempts of an earlier engine, by their run folders, and say what became of each.
 
-        `ended`, `alive` and `vanished` ones are followed by Ended, the last as soon as nothing of them is left; an
-        `unclaimed` one never ran and may be submitted.
+        `supervisors` names who watched some of them, as `Began` said it. `ended`, `alive` and `vanished` ones are
+        followed by Ended, the last as soon as nothing of them is left; an `unclaimed` one never ran and may be
+        submitted.
         """
-        if self._link is None:
-            self._connect(Link.find(self._state))
         states: dict[str, State] = {}
         for attempt_id, folder in folders.items():
             if not self._is_live(attempt_id):
                 live = self._live[attempt_id] = Live(attempt_id, str(folder), None)
+                live.supervisor = (supervisors or {}).get(attempt_id, "")
                 states[attempt_id] = self._first_look(live)
             else:
                 states[attempt_id] = "alive"
@@ -117,17 +120,18 @@ class Attempts:
     def poll(self, timeout_secs: float = 0) -> list[Began | Ended]:
         """Return what has happened; waits for something at most so long.
 
-        Nothing has to be polled for by time: whatever is due makes `fileno` readable.
+        Whatever is due makes `fileno` readable. Only that somebody has stopped a process of ours is seen by asking now
+        and then.
         """
         looks = bool(self._unsettled) and not self._rest.lasts
-        woken = self._epoll.poll(0 if self._events or looks else timeout_secs)
+        woken = self._epoll.poll(0 if self._events or looks else min(timeout_secs, LOOK_SECS))
+        if self._live and time.monotonic() >= self._look_at:
+            self._look()
         for descriptor, _ in woken:
             if descriptor == self._bell:
                 with suppress(BlockingIOError):
                     os.eventfd_read(self._bell)
-            elif descriptor in self._by_pidfd:
-                live = self._by_pidfd[descriptor]
-                self._let_go(live)
+            elif live := self._supervisors.heard(descriptor):
                 self._unsettle(live)
             elif self._link is not None:
                 self._hear(self._link)
@@ -156,8 +160,9 @@ class Attempts:
         while self.live and (left := deadline - time.monotonic()) > 0:
             events += self.poll(left)
         self._disconnect()
+        self._claims.close()
         for live in self._live.values():
-            self._let_go(live)
+            self._supervisors.let_go(live)
         self._live.clear()
         self._unsettled.clear()
         self._rest.close()
@@ -169,12 +174,6 @@ class Attempts:
 
     # -- the line to the launcher
 
-    def _connect(self, link: Link | None) -> None:
-        """Take over a line."""
-        self._link = link
-        if link is not None:
-            self._epoll.register(link.wire.fd, select.EPOLLIN)
-
     def _disconnect(self) -> None:
         """Drop the line."""
         if self._link is not None:
@@ -185,9 +184,20 @@ class Attempts:
     def _ensure_link(self) -> Link:
         """Return the line, made anew where there is none."""
         if self._link is None:
-            self._connect(Link.find(self._state) or Link.make(self._state, self._linger_secs))
-        assert self._link is not None
+            self._link = Link.make(self._state)
+            self._epoll.register(self._link.wire.fd, select.EPOLLIN)
         return self._link
+
+    def _order(self, live: Live, spec: AttemptSpec) -> None:
+        """Have the launcher start a command."""
+        self._send(words.order_of(spec, self._claims.ensure()))
+        live.in_hand = True
+
+    def _look(self) -> None:
+        """See that nobody waits for a process of ours that somebody has stopped."""
+        self._look_at = time.monotonic() + LOOK_SECS
+        found = {each for live in self._live.values() for each in live.depends_on}
+        self._supervisors.look(found | ({(self._link.pid, self._link.start)} if self._link else set()))
 
     def _say(self, message: Message) -> None:
         """Say something to the launcher; a line that breaks now is noticed by hearing it."""
@@ -211,6 +221,7 @@ class Attempts:
         if link.wire.closed:
             self._disconnect()
             for live in self._live.values():
+                live.in_hand = False
                 if live.pidfd < 0:
                     self._unsettle(live)
 
@@ -222,16 +233,15 @@ class Attempts:
         if live is None:
             return
         if said.get("pid") and not live.began:
-            live.began, live.spec = True, None
-            self._events.append(Began(live.id, said["pid"], said["at"]))
+            live.began, live.spec, live.supervisor = True, None, said["by"]
+            self._events.append(Began(live.id, said["pid"], said["at"], said["by"]))
         if said["did"] == "done":
             found = words.outcome_of(words.decode(rest)) if rest else words.read_outcome(live.folder)
             self._end(live, found or Outcome("lost", message="its outcome cannot be read"))
         elif said["did"] == "began":
             return
         else:  # it has been taken by another supervisor, or the launcher does not know it
-            if self._link is not None:
-                self._link.live.discard(live.id)
+            live.in_hand = False
             self._unsettle(live)
 
     # -- what is true
@@ -244,20 +254,26 @@ class Attempts:
         """Look at what must be looked at, and again after a rest where there is no launcher to settle it with."""
         try:
             for live in list(self._unsettled.values()):
-                self._reconsider(live)
-                self._unsettled.pop(live.id, None)
+                if self._reconsider(live) != "between":
+                    self._unsettled.pop(live.id, None)
             self._trouble = ""
+            if self._unsettled:
+                self._rest.begin()
         except WorldError as error:
             self._trouble = str(error)
             self._rest.begin()
 
     def _first_look(self, live: Live) -> State:
         """Find out what became of an attempt of an earlier engine; where no launcher is to be had, `poll` goes on."""
-        try:
-            return self._reconsider(live)
-        except WorldError:
+        state: State = "between"
+        with suppress(WorldError):
+            state = self._reconsider(live)
+        if state == "unclaimed":
+            del self._live[live.id]
+        elif state == "between":
             self._unsettle(live)
             return "alive"
+        return state
 
     def _reconsider(self, live: Live) -> State:
         """Find out what became of an attempt, and see that its end will be heard of."""
@@ -268,16 +284,20 @@ class Attempts:
         run = words.read_run(live.folder)
         if run is not None:
             self._note_claim(live, run)
-        if self._link is not None and live.id in self._link.live:
+        if live.in_hand:
             self._repeat_wish(live)
             return "alive"
+        if self._supervisors.watch(live, run):
+            return "alive"
+        live.tries += 1
         if run is None and not os.path.lexists(os.path.join(live.folder, words.RUN)):  # noqa: PTH118
             return self._start_over(live)
-        if run is not None and self._watch_supervisor(live, run):
-            return "alive"
+        if run is not None and live.tries <= TRIES and self._supervisors.is_between(live, run, self.launcher):
+            return "between"
         self._say({"do": "adopt", "id": live.id, "folder": live.folder})
+        live.in_hand = True
         self._repeat_wish(live)
-        return "alive" if run and run.boot_id == self._boot_id and proc.is_alive(run.pid, run.pid_start) else "vanished"
+        return "alive" if run is not None and self._supervisors.lives(run) else "vanished"
 
     def _note_claim(self, live: Live, run: Run) -> None:
         """Take note of what a claim says; the word of the launcher may have been lost."""
@@ -293,9 +313,9 @@ class Attempts:
 
     def _start_over(self, live: Live) -> State:
         """Order an attempt again that nobody has claimed, unless it is not wanted any more."""
-        live.tries += 1
         if live.spec is None:
-            del self._live[live.id]
+            if live.id in self._unsettled:
+                self._end(live, Outcome("lost", message="its launcher took it back before it began"))
             return "unclaimed"
         if live.wish is not None:
             self._end(live, Outcome("killed", message=live.wish))
@@ -304,41 +324,12 @@ class Attempts:
             died = f"the launcher died {TRIES} times before it started this"
             self._end(live, Outcome("not_started", message=self._trouble or died))
             return "ended"
-        self._send(words.order_of(live.spec))
+        self._order(live, live.spec)
         return "alive"
-
-    def _watch_supervisor(self, live: Live, run: Run) -> bool:
-        """Wait for the end of a supervisor that works for no launcher of ours; False if there is none."""
-        if run.boot_id != self._boot_id or (self._link is not None and run.launcher == self._link.pid):
-            return False
-        found = proc.grasp(run.supervisor, run.supervisor_start)
-        if found is None:
-            return False
-        self._let_go(live)
-        live.pidfd = found
-        self._by_pidfd[found] = live
-        self._epoll.register(found, select.EPOLLIN)
-        if live.wish is not None:
-            self._leave_wish(live)
-        return True
-
-    def _leave_wish(self, live: Live) -> None:
-        """Ask a supervisor to end its attempt; the wish lies in the folder, so that it is nobody else's."""
-        with suppress(OSError):  # it ended meanwhile, or its folder is gone and nothing can be asked of it
-            Path(live.folder, words.KILL).write_text(live.wish or "", errors="replace")
-            signal.pidfd_send_signal(live.pidfd, signal.SIGTERM)
-
-    def _let_go(self, live: Live) -> None:
-        """Stop waiting for a supervisor."""
-        if live.pidfd >= 0:
-            self._epoll.unregister(live.pidfd)
-            del self._by_pidfd[live.pidfd]
-            os.close(live.pidfd)
-            live.pidfd = -1
 
     def _end(self, live: Live, outcome: Outcome) -> None:
         """Report the end of an attempt."""
-        self._let_go(live)
+        self._supervisors.let_go(live)
         self._live.pop(live.id, None)
         self._unsettled.pop(live.id, None)
         self._events.append(Ended(live.id, outcome))
