@@ -24,7 +24,7 @@ class Claims:
 
     def __init__(self, state: Path) -> None:
         """Name it after nobody else's."""
-        self._state, self._folder = state, state / f"{PREFIX}{os.getpid()}.{time.monotonic_ns()}"
+        self._state, self._folder = state, f"{state}/{PREFIX}{os.getpid()}.{time.monotonic_ns()}"
 
     def end_earlier(self) -> None:
         """See that nothing begins any more that an earlier engine has ordered."""
@@ -35,14 +35,16 @@ class Claims:
     def ensure(self) -> str:
         """Return where it is, and that it is there."""
         try:
-            self._folder.mkdir(exist_ok=True)
+            os.mkdir(self._folder)  # noqa: PTH102 # asked for every order
+        except FileExistsError:
+            pass
         except OSError as error:
             raise WorldError(f"{self._folder} cannot be made: {error.strerror}") from error
-        return str(self._folder)
+        return self._folder
 
     def close(self) -> None:
         """See that nothing begins any more that this engine has ordered."""
-        _take_away(self._folder)
+        _take_away(Path(self._folder))
 
 
 def _take_away(folder: Path) -> None:
