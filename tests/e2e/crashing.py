@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from loopr import wiring
 from loopr.core.settled import is_settled, standing
+from loopr.driving.driver import Driver, Wish
 from loopr.ui.requests import enqueue, read_plans
 from loopr.wiring import Workspace
 from loopr.world.journal import Journal
@@ -97,6 +98,7 @@ class Life(NamedTuple):
     """One life of an engine: who is struck, by what that is timed, when, and how far its clock is behind.
 
     It is timed by a moment in seconds, or by the number of a point: of a step, of an effect, or of those of one name.
+    Who is `stopped` lives on, and the engine too; at a `stop` the engine is told to end at once.
     """
 
     victim: str = ""
@@ -276,11 +278,15 @@ def _line_of(pid: int) -> bytes:
 
 
 def kill_others(root: Path, victim: str) -> list[str]:
-    """Kill what a strike is about beside the engine, and say what that was."""
+    """Kill, or stop, what a strike is about beside the engine, and say what that was."""
     found = ours(root)
     wanted = {  # in this order: nobody is left to see how a command ended
         "launcher": ["launcher"],
         "supervisor": ["supervisor"],
+        "stopped launcher": ["launcher"],
+        "stopped supervisors": ["supervisor"],
+        "engine and launcher": ["launcher"],
+        "engine and supervisors": ["supervisor"],
         "all": ["launcher", "supervisor", "command"],
         "machine": ["launcher", "supervisor", "command", "git"],
     }.get(victim, [])
@@ -288,7 +294,7 @@ def kill_others(root: Path, victim: str) -> list[str]:
     chosen = chosen[:1] if victim == "supervisor" else chosen
     for pid in chosen:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
     return [found[pid] for pid in chosen]
 
 
@@ -310,6 +316,7 @@ class Trap:
         self._sprung = life.by == "moment" or not life.victim
         self._struck = False
         self.passed = 0
+        self.driver: Driver | None = None
         self.behind_ms = 0 if life.victim == "clock" else life.behind_ms
 
     def step(self, name: str) -> None:
@@ -336,10 +343,14 @@ class Trap:
     def _strike(self, name: str) -> None:
         """Strike, or wait for the next point if there is nobody to strike yet."""
         self._struck = True
+        if self._life.victim == "stop" and self.driver is not None:
+            self.driver.ask(Wish.STOP_NOW, "chaos")
+            self._sprung = True
+            self._note(name)
         if self._life.victim == "clock":
             self.behind_ms, self._sprung = self._life.behind_ms, True
             self._note(name)
-        if self._life.victim in ("launcher", "supervisor") and (who := kill_others(self._root, self._life.victim)):
+        if self._life.victim in _OTHERS and (who := kill_others(self._root, self._life.victim)):
             self._sprung = True
             self._note(name, who)
         if self._life.victim in _SURVIVED:
@@ -353,7 +364,9 @@ class Trap:
         _note(self._root, {"struck": self._life.victim, "at": name, "who": list(who)})
 
 
-_SURVIVED = ("clock", "launcher", "supervisor")
+_OTHERS = ("launcher", "supervisor", "stopped launcher", "stopped supervisors")
+_SURVIVED = ("clock", "stop", *_OTHERS)
+_TOGETHER = ("all", "machine", "engine and launcher", "engine and supervisors")
 
 
 def _note(root: Path, said: dict[str, Any]) -> None:
@@ -372,6 +385,7 @@ def live(root: Path, life: Life) -> int:
     workspace = Workspace(root / "repo")
     (plan,) = read_plans(workspace, [root / "repo" / "plan.md"])
     with workspace.serve(step=trap.step) as driver:
+        trap.driver = driver
         enqueue(driver.engine, workspace, plan, lambda text: True, to_run=True)
         driver.drive(is_settled, lambda *_: None)
         code = int(standing(driver.forest, [PLAN], driver.engine.mind.now()))
@@ -419,9 +433,9 @@ def nursery(root: Path) -> int:
         _strike_in_time(root, life, child)
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
-        if code != -signal.SIGKILL:
+        if code != -signal.SIGKILL and (life.victim != "stop" or code > 64):
             return code
-        _note(root, {"with it": kill_others(root, life.victim) if life.victim in ("all", "machine") else []})
+        _note(root, {"with it": kill_others(root, life.victim) if life.victim in _TOGETHER else []})
     return 71
 
 
@@ -441,7 +455,7 @@ def _strike_in_time(root: Path, life: Life, child: int) -> None:
         return
     watched = os.pidfd_open(child)
     ended, _, _ = select.select([watched], [], [], life.at)
-    if not ended and life.victim in ("launcher", "supervisor"):
+    if not ended and life.victim in _OTHERS:
         _note(root, {"struck": life.victim, "at": "a moment", "who": kill_others(root, life.victim)})
     elif not ended:
         _note(root, {"struck": life.victim, "at": "a moment"})

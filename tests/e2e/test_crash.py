@@ -37,7 +37,10 @@ POINTS = [
     *("judge asks for Do", "judge asks for Run", "judge is over"),
     *("land asks for Do", "land is over", "tidy asks for Do", "before refs are dropped", "tidy is over"),
 ]
-VICTIMS = ["engine"] * 6 + ["behind", "clock", "launcher", "supervisor", "all", "machine"]
+VICTIMS = [
+    *(["engine"] * 6 + ["behind", "clock", "launcher", "supervisor", "all", "machine"]),
+    *("stop", "engine and launcher", "engine and supervisors", "stopped launcher", "stopped supervisors"),
+]
 
 
 def lives_of(seed: int) -> tuple[Life, ...]:
@@ -54,6 +57,8 @@ def lives_of(seed: int) -> tuple[Life, ...]:
         lives.append(Life(victim, by, at, behind))
     if kind == "behind":
         lives.append(Life("", "step", 0, 14_400_000))
+    if kind == "stop":  # by an engine after one that was killed
+        lives = [each._replace(victim="engine") for each in lives] + [Life("stop", "step", dice.randint(1, 60))]
     return tuple(lives)
 
 
@@ -79,17 +84,23 @@ class Aftermath:
     @property
     def spared(self) -> bool:
         """Say whether nobody struck a command, or what watches one."""
-        return all(life.victim in ("engine", "launcher", "clock", "") for life in self.made.lives)
+        spares = ("engine", "launcher", "engine and launcher", "stopped launcher", "stopped supervisors", "clock", "")
+        return all(life.victim in spares for life in self.made.lives)
 
     @property
     def excused(self) -> float:
         """Return how many attempts may have broken: one that was at its very end when its only witness was killed."""
         struck = Counter(life.victim for life in self.made.lives)
-        return float("inf") if struck["all"] or struck["machine"] else struck["supervisor"]
+        many = struck["all"] + struck["machine"] + struck["engine and supervisors"]
+        return float("inf") if many else struck["supervisor"]
 
     def of(self, *kinds: type[e.LoopEvent]) -> list[e.LoopEvent]:
         """Return the events of some kinds."""
         return [each for each in self.events if isinstance(each, kinds)]
+
+    def stopped(self) -> set[tuple[str, int]]:
+        """Return the attempts that were ended because the engine was told to."""
+        return {(each.loop, each.attempt) for each in self.events if isinstance(each, e.Stopped)}
 
     def broken(self) -> set[tuple[str, int]]:
         """Return the attempts that ended because something vanished under them."""
@@ -127,7 +138,8 @@ class Aftermath:
             yield f"nobody touched a command, and yet: {self.of(e.Broke)}"
         if any(each.launch for each in self.events if isinstance(each, e.Broke)):
             yield f"nothing was wrong with any setup, and yet: {self.of(e.Broke)}"
-        odd = self.of(e.Limited, e.SetAside, e.LeaseReleased, e.LeaseExpired, e.Conflicted, e.Stopped)
+        odd = self.of(e.Limited, e.SetAside, e.LeaseReleased, e.LeaseExpired, e.Conflicted)
+        odd += [] if any(life.victim == "stop" for life in self.made.lives) else self.of(e.Stopped)
         odd += [each for each in self.of(e.ArtifactAccepted) if self.made.plan_runs or each.loop != PLAN]
         if odd:
             yield f"nobody asked for {odd}"
@@ -139,14 +151,16 @@ class Aftermath:
             if words["unready"]:
                 yield f"{key} began before its worktree was set up"
             if words["begin"] != 1 or words["end"] != 1:
-                ended_early = words["begin"] == 1 and key in broken
+                ended_early = words["begin"] == 1 and key in broken | self.stopped()
                 if not ended_early:
                     yield f"{key}: {dict(words)}"
         for loop in self.made.working:
             numbers = sorted(number for name, number in self.lines if name == loop)
             known = {number for name, number in broken if name == loop}
             wanted = 1 + (loop in self.made.refused)
-            if len(set(numbers) - known) != wanted:
+            again = {number for name, number in self.stopped() if name == loop} - known
+            made = len(set(numbers) - known)
+            if not made - len(again) <= wanted <= made:
                 yield f"{loop} made attempts {numbers}, of which {sorted(known)} broke; {wanted} were asked for"
             refusals = [each for each in self.events if isinstance(each, e.Refused) and each.loop == loop]
             if len(refusals) != wanted - 1:

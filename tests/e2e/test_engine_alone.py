@@ -105,9 +105,7 @@ def test_a_command_that_stops_its_supervisor_ends_by_its_clock(repo: Repo) -> No
 def working(repo: Repo, script: str) -> tuple[int, ...]:
     """Start two loops that work until they are ended; return the pids of their commands."""
     run = direct(repo, f'tell "$$"; {script}; {FOR_EVER}')
-    repo.settings(
-        f"types:\n  plan: {{child: code}}\n  code: {{run: {run}}}\ntimeouts: {{grace_secs: {GRACE_SECS}}}\n"
-    )
+    repo.settings(f"types:\n  plan: {{child: code}}\n  code: {{run: {run}}}\ntimeouts: {{grace_secs: {GRACE_SECS}}}\n")
     repo.write({"plan.md": "---\nchildren: [{id: a}, {id: b}]\n---\n# Demo\n"})
     repo.begin("start", "plan.md")
     return tuple(map(int, repo.heard(2)))

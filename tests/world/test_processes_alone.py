@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from loopr.world.launcher import proc, words
+from loopr.world.launcher import proc, traces, words
 from loopr.world.processes import attempts
 from loopr.world.processes.link import Link
 from tests.world.attempting import PATIENCE_SECS, QUICK_MS, Yard, alive, murder, wait_gone
@@ -315,6 +316,30 @@ def test_a_stopped_supervisor_goes_on(yard: Yard) -> None:
     """A command that stops its supervisor ends by its clock all the same."""
     outcome = yard.sh(f"kill -STOP $PPID; {FOR_EVER}", wall_ms=QUICK_MS)
     assert outcome.reason == "wall"
+
+
+def test_a_command_that_is_stopped_as_it_begins_goes_on(yard: Yard) -> None:
+    """A fork that is stopped before it becomes a command holds up its supervisor, and is let go on."""
+    yard.sh("exit 0")
+    supervisor, stopped, over = yard.claim("x")["supervisor"], 0, threading.Event()
+
+    def stop() -> None:
+        nonlocal stopped
+        while not over.is_set():
+            for child, start in traces.newborn(supervisor):
+                proc.send(child, start, signal.SIGSTOP)
+                stopped += 1
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    try:
+        for number in range(1_000):
+            if stopped >= 3:
+                break
+            assert yard.run(f"x{number}", "sh", "-c", "exit 5", wall_ms=3_000).reason in ("exited", "wall")
+    finally:
+        over.set()
+        stopper.join()
 
 
 def test_a_supervisor_that_is_stopped_again_and_again_goes_with_its_crew(yard: Yard) -> None:

@@ -20,18 +20,17 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from loopr.world.launcher import proc, supervisor, words
+from loopr.world.launcher import proc, supervisor, traces, words
 from loopr.world.launcher.slate import UNKNOWN, Slate
-from loopr.world.launcher.stream import make_pipe
+from loopr.world.launcher.stream import make_pipes
 from loopr.world.launcher.wire import Wire
 from loopr.world.launcher.words import Outcome, Usage
 
 IDLE_SLOTS = 16  # kept for the next attempts
 TRIES = 20  # so many supervisors may die of one attempt
 STOPS = 10  # so often a supervisor of one attempt may be stopped: an accident happens once
-STRANGERS = 4096
-
-STRANGER_SECS = 30.0
+STRANGERS, STRANGER_SECS = 4096, 30.0
+BIRTH_MS = 500
 STOPPED = "its supervisor was stopped again and again"
 
 Pipes = tuple[int, int]
@@ -74,6 +73,8 @@ class Crew:
         self.jobs: dict[str, Job] = {}
         self.slots: dict[int, Slot] = {}  # by descriptor
         self._by_pid: dict[int, Slot] = {}
+        self._unborn: dict[str, Job] = {}
+        self._help_at = 0.0
         self._idle: list[Slot] = []
         self._strangers: dict[int, tuple[float, End]] = {}
         self._poll, self._say = poll, say
@@ -150,6 +151,20 @@ class Crew:
         elif slot is not None:
             os.kill(pid, signal.SIGCONT)
 
+    @property
+    def patience_ms(self) -> int | None:
+        """How long to wait for something to happen."""
+        return BIRTH_MS if self._unborn else None
+
+    def help_births(self) -> None:
+        """Let commands go on that somebody has stopped before they began: their supervisors are held up by them."""
+        if not self._unborn or time.monotonic() < self._help_at:
+            return
+        self._help_at = time.monotonic() + BIRTH_MS / 1000
+        for slot in [job.slot for job in self._unborn.values() if job.slot is not None]:
+            for child in traces.newborn(slot.pid):
+                proc.rouse(*child)
+
     def shrink(self) -> None:
         """Keep no supervisor that has nothing to do, now and from now on."""
         self._most_idle = 0
@@ -164,6 +179,7 @@ class Crew:
         if said["did"] == "began":
             end = self._known_end(said["pid"]) if job.pid == UNKNOWN else None
             job.pid, job.began, job.line = said["pid"], line + b"\n", b""
+            self._unborn.pop(job.id, None)
             if end is not None:  # before anybody knew whose it was
                 self._tell_end(job, end)
         else:
@@ -174,6 +190,7 @@ class Crew:
     def _finish(self, job: Job) -> None:
         """Forget a job."""
         self.jobs.pop(job.id, None)
+        self._unborn.pop(job.id, None)
         if job.slot is not None:
             job.slot.job = None
             job.slot = None
@@ -196,11 +213,14 @@ class Crew:
     def _give(self, job: Job, order: bytes, pipes: Pipes | None = None) -> None:
         """Hand an order to a supervisor that is idle, or to a new one, as which only one has pipes from before."""
         try:
-            slot = self._idle.pop() if self._idle and not pipes else self._fork(pipes or _make_pipes())
+            slot = self._idle.pop() if self._idle and not pipes else self._fork(pipes or make_pipes())
         except OSError as error:
             self._give_up(job, error)
             return
         slot.job, job.slot = job, slot
+        if not self._unborn:
+            self._help_at = time.monotonic() + BIRTH_MS / 1000
+        self._unborn[job.id] = job
         slot.slate.clean()
         slot.wire.send(order + job.wish)
         if slot.wire.clogged:
@@ -312,16 +332,6 @@ def _take_back(job: Job, slot: Slot) -> None:
     if job.line and run and run.supervisor == slot.pid and not words.read_outcome(job.folder):
         with suppress(OSError):
             os.unlink(os.path.join(job.folder, words.RUN))
-
-
-def _make_pipes() -> Pipes:
-    """Make the pipes of a new slot."""
-    out = make_pipe()
-    try:
-        return out, make_pipe()
-    except OSError:
-        os.close(out)
-        raise
 
 
 def _close(*descriptors: int) -> None:

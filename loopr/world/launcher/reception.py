@@ -48,8 +48,9 @@ class Reception:
         """Hear and do until the engine is gone and nothing is in hand."""
         self._say(words.encode({"did": "hello", "pid": os.getpid(), "start": proc.start_time(os.getpid())}))
         while self._is_needed():
-            for descriptor, event in self._poll.poll():
+            for descriptor, event in self._poll.poll(self._crew.patience_ms):
                 self._attend(descriptor, event)
+            self._crew.help_births()
             if (self._retired or self._engine.closed) and self._engine.fd >= 0:
                 self._let_go()
         self._crew.shrink()

@@ -25,6 +25,16 @@ def make_pipe() -> int:
     return reader
 
 
+def make_pipes() -> tuple[int, int]:
+    """Make the pipes of a supervisor, for both outputs of its commands."""
+    out = make_pipe()
+    try:
+        return out, make_pipe()
+    except OSError:
+        os.close(out)
+        raise
+
+
 def inode(reader: int) -> int:
     """Return what the kernel calls a pipe."""
     return os.fstat(reader).st_ino

@@ -73,6 +73,14 @@ def bears_mark(pid: int, attempt_id: str) -> bool:
     return is_ours(pid) and proc.name_of(pid) == mark_of(attempt_id)
 
 
+def newborn(parent: int) -> list[tuple[int, int]]:
+    """Return the children of one of ours that are about to become something else, with their start times.
+
+    As long as such a one is stopped, a supervisor that spawns it is held up with it.
+    """
+    return [(child, proc.start_time(child)) for child in proc.children(parent) if is_ours(child)]
+
+
 def marked(workspace: str) -> dict[proc.Stat, str]:
     """Return the living processes that carry the mark of a workspace, with the lease that each belongs to."""
     found: dict[proc.Stat, str] = {}

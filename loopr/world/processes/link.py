@@ -18,10 +18,10 @@ from pathlib import Path
 
 import loopr
 from loopr.errors import WorldError
-from loopr.world.launcher import words
+from loopr.world.launcher import proc, traces, words
 from loopr.world.launcher.wire import Wire
 
-READY_MS = 30_000
+LOOK_MS, READY_LOOKS = 1_000, 30
 STARTS = 3  # somebody may kill one before it speaks
 LOG = "launcher.log"
 LOG_BYTES = 1 << 20
@@ -111,7 +111,12 @@ def _started(state: Path, log: int) -> Wire:
             pid = os.posix_spawn(sys.executable, argv, env, file_actions=actions, setsid=True, setsigmask=())
     except OSError as error:
         raise WorldError(f"the launcher cannot be started: {error.strerror}") from error
-    if not wire.wait(READY_MS):
+    for _ in range(READY_LOOKS):
+        if wire.wait(LOOK_MS):
+            break
+        for each in ((pid, proc.start_time(pid)), *traces.newborn(pid)):
+            proc.rouse(*each)
+    else:
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)  # it has forked, and ended at once
     return wire

@@ -76,6 +76,8 @@ class Supervisors:
 
     def look(self, processes: set[Process]) -> None:
         """Wake whom somebody has stopped, and end one that is stopped again and again: what it had in hand goes on."""
+        for child in [child for live in self._by_pidfd.values() for child in traces.newborn(live.depends_on[0][0])]:
+            proc.rouse(*child)
         found = {each: self._stopped.get(each, 0) + 1 for each in processes if proc.rouse(*each)}
         for each in [each for each, looks in found.items() if looks > STOPS]:
             proc.send(*each, signal.SIGKILL)
