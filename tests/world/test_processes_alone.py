@@ -263,15 +263,37 @@ def test_a_wish_in_a_folder_is_none_without_a_signal(yard: Yard) -> None:
     assert (yard.outcome("x").reason, yard.ended["x"].code) == ("exited", 7)
 
 
-def test_a_wish_is_granted_though_it_cannot_be_written(yard: Yard) -> None:
-    """Where the disk takes no word, a name alone is a wish."""
+OBSTACLES = {
+    "directory": lambda path: path.mkdir(),
+    "pipe": os.mkfifo,
+    "link": lambda path: path.symlink_to(path.parent.parent.parent / "mine"),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_a_wish_is_granted_whatever_lies_in_its_place(yard: Yard, obstacle: str) -> None:
+    """The signal ends an attempt, though its reason finds no room; nothing there is followed, and nobody waits."""
+    mine = yard.root / "mine"
+    mine.write_text("mine")
     yard.start("x", FOR_EVER, grace_ms=QUICK_MS)
     yard.pid("x")
     yard.connect()
     assert yard.attempts.adopt({"x": yard.folder("x")}) == {"x": "alive"}
-    (yard.folder("x") / "kill").symlink_to("/dev/full")
+    OBSTACLES[obstacle](yard.folder("x") / "kill")
     yard.attempts.kill("x", "told to stop")
     assert yard.outcome("x").reason == "killed"
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["outcome.json", "outcome.json.$PPID", "run.json"])
+def test_a_pipe_where_a_file_belongs_holds_up_nobody(yard: Yard, name: str) -> None:
+    """A command that puts a pipe into its own run folder ends all the same, for this engine and for the next."""
+    yard.start("x", f"cd {yard.folder('x')}; rm -f {name}; mkfifo {name}; sleep 0.2; exit 5")
+    yard.pid("x")
+    assert (yard.outcome("x").reason, yard.ended["x"].code) == ("exited", 5)
+    yard.connect()
+    yard.attempts.adopt({"x": yard.folder("x")})
+    assert yard.outcome("x").reason in ("exited", "lost")
 
 
 def old_loopr(folder: Path) -> Path:

@@ -261,12 +261,14 @@ def test_an_attempt_without_a_launcher_hears_wishes(yard: Yard) -> None:
     assert (outcome.reason, outcome.message) == ("killed", "the launcher is gone")
 
 
-def test_the_signal_alone_ends_nothing(yard: Yard) -> None:
-    """A supervisor that gets TERM without a wish in its attempt's folder goes on."""
-    work = Work(yard)
+def test_a_signal_ends_what_a_supervisor_has_in_hand(yard: Yard) -> None:
+    """TERM ends the attempt in order, also without a word why; it means nothing for the next one."""
+    yard.sh("exit 0")
+    os.kill(yard.claim("x")["supervisor"], signal.SIGTERM)
+    work = Work(yard, "y")
     os.kill(work.supervisor, signal.SIGTERM)
-    work.finish()
-    assert (yard.outcome("x").reason, yard.ended["x"].code) == ("exited", 7)
+    assert (yard.outcome("y").reason, yard.ended["y"].signal) == ("killed", signal.SIGTERM)
+    assert yard.run("z", "sh", "-c", "exit 5").code == 5
 
 
 def test_a_launcher_that_is_told_to_end_lets_its_attempts_end(yard: Yard) -> None:

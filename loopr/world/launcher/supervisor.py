@@ -1,13 +1,10 @@
 """A supervisor: forked by the launcher, it watches one attempt at a time, and is used again for the next.
 
 It has a session of its own, inherits its orphans, and is called after the attempt that it has in hand. When the
-launcher is gone it finishes that and ends; until then, TERM makes it look for a wish in the attempt's folder.
+launcher is gone it finishes that and ends. TERM is a wish that this attempt ends; a file in its folder may say why.
 
 Knows the orders of the launcher. Must never know the engine.
 """
-
-# what is forked for every slot does without pathlib
-# ruff: noqa: PTH123
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ class Supervisor:
         starts = (proc.start_time(launcher), proc.start_time(os.getpid()))
         self._us = claim.Watcher(proc.boot_id(), launcher, *starts, pipes, inodes, slate)
         self._wake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._wished = False
+        self._wished = False  # for the attempt in hand
         self._inbox: deque[bytes] = deque()
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
@@ -91,13 +88,18 @@ class Supervisor:
             self._adopt(said)
 
     def _note_wish(self, *_: object) -> None:
-        """Remember that somebody wrote a wish; the wakeup descriptor wakes the watch."""
+        """Remember that the attempt is to end; the wakeup descriptor wakes the watch."""
         self._wished = True
+
+    def _take_in_hand(self, attempt_id: str) -> None:
+        """Be called after an attempt, and take every wish from now on for one about it."""
+        self._wished = False
+        proc.call_ourselves(words.mark_of(attempt_id))
 
     def _run(self, order: Message) -> None:
         """Start a command and watch it to its end."""
         folder = order["folder"]
-        proc.call_ourselves(words.mark_of(order["id"]))
+        self._take_in_hand(order["id"])
         try:
             run, streams = claim.start(order, self._us)
         except claim.Taken:
@@ -116,7 +118,7 @@ class Supervisor:
     def _adopt(self, order: Message) -> None:
         """Take over an attempt whose supervisor is gone."""
         folder = order["folder"]
-        proc.call_ourselves(words.mark_of(order["id"]))
+        self._take_in_hand(order["id"])
         found = words.read_run(folder)
         if found is None or found.boot_id != self._us.boot_id:
             message = "the machine was restarted" if found else "its claim cannot be read"
@@ -226,9 +228,15 @@ class Supervisor:
             attempt.family.told(None, attempt.family.usage)
 
     def _grant(self, attempt: Attempt, folder: str) -> None:
-        """End the attempt if somebody left a wish in its folder."""
-        with suppress(OSError), open(f"{folder}/{words.KILL}", errors="replace") as wish:
-            attempt.end("killed", wish.read(1000).strip())
+        """End the attempt, as somebody has wished by a signal, for the reason that lies in its folder."""
+        why = b""
+        with suppress(OSError):
+            descriptor = os.open(f"{folder}/{words.KILL}", os.O_RDONLY | words.HARMLESS)
+            try:
+                why = os.read(descriptor, 1000)
+            finally:
+                os.close(descriptor)
+        attempt.end("killed", why.decode(errors="replace").strip())
 
     def _conclude(self, what: Message, folder: str, outcome: Outcome) -> None:
         """Write down how an attempt ended, as soon as the disk allows, and tell the launcher.

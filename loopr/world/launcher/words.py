@@ -6,7 +6,7 @@ outcome, is a second object behind a tab: the launcher in the middle passes it o
 `run.json` is the claim: it is linked into place once, before the command starts, so that nothing runs twice; the
 command's own pid is filled in once it has lived for a moment. The link comes from a folder of the engine that ordered
 it, which the next engine takes away: what was not claimed by then never is. `outcome.json` arrives by rename, and only
-when nothing of the attempt is left. `kill` is a wish written for a supervisor that no launcher speaks for any more.
+when nothing of the attempt is left. `kill` says why a supervisor was told to end, by a signal, what it has in hand.
 
 Knows words only. Must never know how they travel, nor start anything.
 """
@@ -32,6 +32,7 @@ STREAMS = ("stdout.log", "stderr.log")
 WORKSPACE_MARK, LEASE_MARK = "LOOPR_WORKSPACE", "LOOPR_LEASE"
 MISSING, NOT_EXECUTABLE = 127, 126
 REBOOTED = "rebooted"
+HARMLESS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # whatever a command has put there
 
 Reason = Literal["exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost"]
 REASONS = ("exited", "signalled", "wall", "idle", "first_byte", "killed", "not_started", "lost")
@@ -228,7 +229,7 @@ def replace_file(path: str, text: bytes) -> None:
 
 def write_file(path: str, text: bytes) -> None:
     """Write a file as a whole, or raise; half of it may be there then."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | HARMLESS, 0o666)
     try:
         if os.write(descriptor, text) != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -239,7 +240,7 @@ def write_file(path: str, text: bytes) -> None:
 def _read(path: str) -> Message | None:
     """Read a small JSON document, None if it is not there or is none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | HARMLESS)
     except OSError:
         return None
     try:

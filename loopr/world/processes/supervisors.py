@@ -1,7 +1,7 @@
 """Supervisors that work for no launcher of ours: which has an attempt in hand, how it is told to end, and is woken.
 
 A claim lies where commands can write. So whom it names is believed only if that process bears the attempt's mark, and
-only after whom the journal names; and a wish in a folder counts for nothing without a signal.
+only after whom the journal names; and it is a signal that ends an attempt, never a file.
 
 Knows processes and run folders. Must never know why an attempt is to end.
 """
@@ -100,13 +100,12 @@ class Supervisors:
 
 
 def tell_to_end(live: Live) -> None:
-    """Ask a supervisor to end its attempt; the wish lies in the folder, so that it is for no other attempt."""
-    wish = Path(live.folder, words.KILL)
-    try:
-        wish.write_text(live.wish or "", errors="replace")
-    except OSError:  # a disk that is full has room for a name
-        with suppress(OSError):
-            os.link(Path(live.folder, words.RUN), wish)
+    """Tell a supervisor to end its attempt, and why, if the disk takes that; whatever lies there is not followed."""
+    why = Path(live.folder, words.KILL)
+    with suppress(OSError):
+        why.unlink(missing_ok=True)
+        with why.open("x", errors="replace") as file:
+            file.write(live.wish or "")
     with suppress(OSError):  # it ended meanwhile
         signal.pidfd_send_signal(live.pidfd, signal.SIGTERM)
         signal.pidfd_send_signal(live.pidfd, signal.SIGCONT)
