@@ -33,7 +33,7 @@ ENTRIES = "entries"
 WRITERS = 16
 
 
-def recall(journal: Journal, settle: Settle = lambda seal: None, at: int | None = None) -> tuple[Forest, int]:
+def recall(journal: Journal, settle: Settle = lambda records, loops: None, at: int | None = None) -> tuple[Forest, int]:
     """Read the forest from the rows of a journal, with the seq it stands at (`read_rows`)."""
     rows = read_rows(journal, settle, at)
     now = rows.at if at is None else at

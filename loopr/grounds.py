@@ -40,6 +40,13 @@ class Settled(Protocol):
         ...
 
 
+class Written(NamedTuple):
+    """A workspace under settings that are not in force."""
+
+    place: Place
+    settings: Settings
+
+
 def repo_of(workspace: Settled, project: str) -> str:
     """Return what the repository of a project is called; nothing if it has none."""
     known = workspace.settings.projects.get(project)

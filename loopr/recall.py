@@ -7,16 +7,17 @@ time. Must never write.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from loopr.core.ledger import Charge
 from loopr.core.policy import Policy, decode_policy
 from loopr.core.scene import Scene
+from loopr.core.shared import Accepted, Shared
 from loopr.world.journal import Journal
 
-Settle = Callable[[str], Policy | None]
-"""Returns the policy of now, given the seal of the journalled one; None where that one still holds."""
+Settle = Callable[[Mapping[str, str], Sequence[str]], Policy | None]
+"""Returns the policy of now, given the rows of records and loops; None where the journalled one still holds."""
 
 
 class Rows(NamedTuple):
@@ -30,15 +31,15 @@ class Rows(NamedTuple):
     at: int
 
 
-def read_rows(journal: Journal, settle: Settle = lambda seal: None, at: int | None = None) -> Rows:
+def read_rows(journal: Journal, settle: Settle = lambda records, loops: None, at: int | None = None) -> Rows:
     """Read all rows in one transaction; `at` says which charges still count, else the last event does."""
     with journal.snapshot() as seq:
         records = dict(journal.rows("records"))
-        policy = settle(json.loads(records.get("seal", '""'))) or _journalled(records)
+        loops = journal.bodies("loops")
+        policy = settle(records, loops) or _journalled(records)
         last = journal.last_at()
         since = (last if at is None else at) - policy.window_ms
         charges = [Charge(*each[1:]) for each in journal.spent_since(since)]
-        loops = journal.bodies("loops")
     return Rows(loops, records, charges, policy, seq, last)
 
 
@@ -53,3 +54,24 @@ def read_scene(journal: Journal, settle: Settle, at: int) -> tuple[Scene, int]:
     scene = Scene(rows.policy)
     scene.read(rows.loops, rows.records, rows.charges, rows.policy)
     return scene, rows.seq
+
+
+def is_held(records: Mapping[str, str], loops: Callable[[], Sequence[str]]) -> bool:
+    """Say whether a change of the settings is held back; the loops are read only where it takes them to tell."""
+    from loopr.core.accepting import holds_back  # slow to import, and only a change gets here
+
+    beside = {key: records[key] for key in ("accepted", "engine") if key in records}
+    without, scene = Scene(), Scene()
+    without.read((), beside, ())
+    if holds_back(without):
+        return True
+    scene.read(loops(), beside, ())
+    return holds_back(scene)
+
+
+def read_accepted(journal: Journal) -> Accepted:
+    """Return which settings are in force, and what is held back."""
+    known = journal.row("records", "accepted")
+    shared = Shared()
+    shared.read({"accepted": json.loads(known)} if known is not None else {})
+    return shared.accepted

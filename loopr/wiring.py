@@ -7,6 +7,7 @@ anything.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,16 +20,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from loopr.core.policy import DEFAULT_PROJECT, OWN_REPO, Policy
 from loopr.core.scene import Scene
 from loopr.errors import NotFound, PlanError, SettingsError
+from loopr.inforce import InForce
 from loopr.recall import read_scene
 from loopr.world.journal import Journal
 from loopr.world.journal_copies import is_gone, lost
 from loopr.world.place import Head, Place, commit_of, find_place, head_of, remember_place, traces
-from loopr.world.settings.sources import seal
 
 if TYPE_CHECKING:
     from loopr.core.entries import Artifact
     from loopr.core.forest import Forest
-    from loopr.core.observations import PolicySeen
     from loopr.driving.driver import Driver
     from loopr.driving.kit import Kit
     from loopr.engine import Engine, Mind
@@ -104,26 +104,24 @@ class Workspace:
         self.actor = f"{name} via {self.client}" if self.client else name
 
     @cached_property
-    def settings(self) -> Settings:
-        """The settings as all layers have them now."""
-        from loopr.world.settings import load
+    def in_force(self) -> InForce:
+        """What the files say, and what was accepted of it."""
+        return InForce(self.place.root, self.place.state, self.environ, self._overrides, self.journal)
 
-        home = self.environ.get("HOME")
-        return load(self.place.root, environ=self.environ, home=Path(home) if home else None, overrides=self._overrides)
+    @property
+    def settings(self) -> Settings:
+        """The settings that are in force."""
+        return self.in_force.current
 
     @property
     def policy(self) -> Policy:
         """What the settings mean for decisions."""
         return self.settings.policy
 
-    def seal(self) -> str:
-        """Return the digest of what the settings are made from."""
-        home = self.environ.get("HOME")
-        return seal(self.place.root, self.environ, Path(home) if home else None, self._overrides)
-
-    def _settle(self, known: str) -> Policy | None:
-        """Return the policy of now, None if it is the one whose seal is known, or if what is written now is wrong."""
-        if known == self.seal():
+    def _settle(self, records: Mapping[str, str], loops: Sequence[str]) -> Policy | None:
+        """Return the policy of now, None if it is the journalled one, or if what is written now is wrong."""
+        known = json.loads(records.get("seal", '""'))
+        if self.in_force.is_known(known, records, loops):
             return None
         try:
             return self.policy
@@ -246,9 +244,12 @@ class Workspace:
         remember_place(self.place)
         with EngineLock.acquire(self.place.lock, "turn"):  # who is held up by an engine goes by what that decides by
             self._ensure_not_lost()
-            policy, hands = self.seen_policy(), self.hands()
+            if not self.place.journal.exists():
+                self.settings  # noqa: B018 - wrong ones are refused before anything is made
             with Journal.open(self.place.journal, create=True) as journal:
-                yield Engine(Mind(Journalled(journal), wall_clock, self.actor, policy), hands)
+                mind = Mind(Journalled(journal), wall_clock, self.actor)
+                self.in_force.take_up(mind)
+                yield Engine(mind, self.hands())
 
     @contextmanager
     def visit(self) -> Iterator[Engine]:
@@ -262,7 +263,7 @@ class Workspace:
             if mind.forest.shared.policy_known:
                 hands = self._hands_as_decided(mind)
             else:
-                mind.heed_policy(self.seen_policy())
+                mind.heed_policy(self.in_force.seen_policy())
                 hands = self.hands()
             yield Engine(mind, hands, settles=False)
         ring(self.place.state)
@@ -284,12 +285,6 @@ class Workspace:
         from loopr.driving.building import kit_of
 
         return kit_of(self, ForwardClock(wall_clock))
-
-    def seen_policy(self) -> PolicySeen:
-        """Return the policy of now as an observation, with the seal of what it is made from."""
-        from loopr.core.observations import PolicySeen
-
-        return PolicySeen(self.policy, self.seal())
 
     def hands(self) -> FileHands:
         """Make hands for the present settings."""
@@ -322,10 +317,6 @@ class Workspace:
             given = self.settings.given_variables()
         return Veil(self.environ, *given, is_public=is_public)
 
-    def forget_settings(self) -> None:
-        """Read the settings again when they are next asked for."""
-        self.__dict__.pop("settings", None)
-
     @contextmanager
     def rehearsal(self, at: int | None = None) -> Iterator[Engine]:
         """Take a turn on paper: everything is decided as it would be, and nothing is written or remembered."""
@@ -340,6 +331,6 @@ class Workspace:
                 Paper(lambda: self.ponder(at)[:2], journal),
                 lambda: wall_clock() if at is None else at,
                 self.actor,
-                self.seen_policy(),
             )
+            self.in_force.take_up(mind, paper=True)
             yield Engine(mind, PaperHands(*self._folders()))

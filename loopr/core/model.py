@@ -305,6 +305,7 @@ class Engine(NamedTuple):
     draining: bool = False
     last_grant_at: int = 0
     cut_short: bool = False
+    serving: bool = False  # since the settings are accepted ones: it has begun, and has not ended in good order
 
 
 class Host(NamedTuple):

@@ -208,6 +208,25 @@ class PolicySeen(Observation):
 
     policy: Policy
     seal: str = ""
+    of: tuple[str, str] | None = None  # the accepted settings that it was made from, and the later ones beside them
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSeen(Observation):
+    """The files of the settings have this seal now; `over` is that of the accepted ones they were compared with.
+
+    `keys` name what differs, but for what counts at once; `live` says that something of that kind does, and can be
+    taken beside the accepted ones. `during` says that changes were held back when it was seen, `serving` that the
+    engine saw it, which has been there since the last look.
+    """
+
+    seal: str
+    over: str
+    keys: tuple[str, ...] = ()
+    live: bool = False
+    during: bool = False
+    serving: bool = False
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

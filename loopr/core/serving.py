@@ -10,6 +10,7 @@ from typing import Any
 
 from loopr.core import observations as o
 from loopr.core import workspace_events as w
+from loopr.core.accepting import settings_seen
 from loopr.core.events import Event
 from loopr.core.limits import LONGEST_WINDOW_MS, UNKNOWN_WINDOW_MS
 from loopr.core.policy import encode_policy
@@ -18,6 +19,8 @@ from loopr.core.scene import Scene
 
 def _policy_seen(scene: Scene, seen: o.PolicySeen, now: int) -> Iterator[Event]:
     """The policy is journalled whole, when it changes; lanes that were parked over settings may be mended now."""
+    if seen.of is not None and seen.of != scene.shared.accepted[:2]:
+        return  # others are in force by now
     changed = seen.policy != scene.policy or not scene.shared.policy_known
     before = scene.shared.seal
     if changed or seen.seal != scene.shared.seal:
@@ -109,6 +112,7 @@ def _listener_told(scene: Scene, seen: o.ListenerTold, now: int) -> Iterator[Eve
 
 SERVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event]]] = {
     o.PolicySeen: _policy_seen,
+    o.SettingsSeen: settings_seen,
     o.LaneLevel: _lane_level,
     o.HostSeen: _host_seen,
     o.EngineBegan: _engine_began,

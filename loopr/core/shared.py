@@ -56,6 +56,19 @@ def moved_key(repo: str, branch: str) -> str:
     return f"{repo} {branch}"
 
 
+class Accepted(NamedTuple):
+    """The settings in force, by the seals of their texts, and what the files say beside them.
+
+    Of the texts under `live`, where that is another seal, counts what may change while loops are at
+    work. `held` is the seal of what is held back, and `keys` name what of it would change.
+    """
+
+    seal: str = ""
+    live: str = ""
+    held: str = ""
+    keys: tuple[str, ...] = ()
+
+
 class Shared:
     """The state beside the loops."""
 
@@ -64,6 +77,7 @@ class Shared:
         self.policy = policy or Policy()
         self.policy_known = False
         self.seal = ""
+        self.accepted = Accepted()
         self.lanes: dict[str, Lane] = {}
         self.holds: dict[str, Hold] = {}
         self.lifted: dict[str, int] = {}
@@ -152,7 +166,9 @@ class Shared:
     def row_keys(self) -> list[str]:
         """List the keys of all rows."""
         named = [f"{kind}/{name}" for kind, table in self._tables().items() for name in table]
-        return sorted(["policy", "seal", "engine", "host", "dispatch", "grants", "looked", "suspects", *named])
+        return sorted(
+            ["policy", "seal", "accepted", "engine", "host", "dispatch", "grants", "looked", "suspects", *named]
+        )
 
     def read(self, rows: Mapping[str, Any]) -> None:
         """Take the state from rows."""
@@ -170,6 +186,8 @@ class Shared:
                     self.dispatch = tuple(value)
                 case "seal":
                     self.seal = value
+                case "accepted":
+                    self.accepted = Accepted(value[0], value[1], value[2], tuple(value[3]))
                 case "grants":
                     self.grants = value
                 case "looked":

@@ -9,7 +9,7 @@ from loopr.core import workspace_events as w
 from loopr.core.events import Event
 from loopr.core.model import Bound, Convoy, Engine, Hold, Host
 from loopr.core.policy import decode_policy
-from loopr.core.shared import Moved, Shared, Suspects, moved_key
+from loopr.core.shared import Accepted, Moved, Shared, Suspects, moved_key
 
 RAMP_END = 1 << 16
 """A ramp that has grown this wide is no ramp any more."""
@@ -18,11 +18,8 @@ RAMP_END = 1 << 16
 def apply_shared(shared: Shared, event: Event, at: int) -> None:
     """Take an event that is about more than one loop."""
     match event:
-        case w.PolicyLoaded():
-            shared.policy = decode_policy(event.policy)
-            shared.policy_known = True
-            shared.seal = event.seal
-            shared.dirty |= {"policy", "seal"}
+        case w.PolicyLoaded() | w.SettingsAccepted() | w.SettingsHeld() | w.SettingsPutBack():
+            _apply_settings(shared, event)
         case w.PlanBound():
             bound = Bound(event.source, event.digest, event.base_branch, event.base_commit, event.repo)
             shared.put("plan", event.plan, bound)
@@ -92,6 +89,29 @@ def _forget_moves(shared: Shared) -> None:
         shared.drop("moved", key)
 
 
+_SettingsEvent = w.PolicyLoaded | w.SettingsAccepted | w.SettingsHeld | w.SettingsPutBack
+
+
+def _apply_settings(shared: Shared, event: _SettingsEvent) -> None:
+    """Note which settings are in force, and what is held back; others in force leave nothing held."""
+    known = shared.accepted
+    match event:
+        case w.PolicyLoaded():
+            shared.policy = decode_policy(event.policy)
+            shared.policy_known = True
+            shared.seal = event.seal
+            shared.dirty |= {"policy", "seal"}
+        case w.SettingsAccepted():
+            same = event.seal == known.seal
+            shared.accepted = known._replace(live=event.live) if same else Accepted(event.seal, event.live)
+        case w.SettingsHeld():
+            shared.accepted = known._replace(held=event.seal, keys=event.keys)
+        case w.SettingsPutBack():
+            shared.accepted = known._replace(held="", keys=())
+    if not isinstance(event, w.PolicyLoaded):
+        shared.dirty.add("accepted")
+
+
 def _apply_hold(shared: Shared, event: w.ScopeHeld | w.ScopeLifted, at: int) -> None:
     """Hold or lift a project or the workspace; a second hold keeps the first."""
     if isinstance(event, w.ScopeHeld):
@@ -134,12 +154,12 @@ def _apply_engine(shared: Shared, event: Event, at: int) -> None:
     """Note what the engine does."""
     match event:
         case w.EngineStarted():
-            shared.engine = Engine(started_at=at)
+            shared.engine = Engine(started_at=at, serving=bool(shared.accepted.seal))
             _forget_moves(shared)
         case w.EngineDraining():
             shared.engine = shared.engine._replace(draining=True)
         case w.EngineEnded():
-            shared.engine = shared.engine._replace(draining=False, cut_short=False)
+            shared.engine = shared.engine._replace(draining=False, cut_short=False, serving=False)
         case w.RoundCut():
             shared.engine = shared.engine._replace(cut_short=True, last_grant_at=at)
         case w.ClockMoved():

@@ -38,6 +38,33 @@ class PolicyLoaded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsAccepted(Event):
+    """The settings in force are those whose texts have this seal, because of a person or a rule.
+
+    `live` is the seal of later texts of which only that counts which may change while loops are at
+    work; `names` are the files that there were.
+    """
+
+    seal: str
+    by: str
+    live: str = ""
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsHeld(Event):
+    """The files say something else, which is held back; `keys` name what would change."""
+
+    seal: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPutBack(Event):
+    """The files say again what is accepted: nothing is held back any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostChanged(Event):
     """The machine can take no further work for a reason, or (an empty one) it can again; probed again at `until`."""
 

@@ -18,7 +18,7 @@ from loopr.driving.kit import Kit
 from loopr.driving.occasions import Occasion, instant
 from loopr.world.notify import Sent, labels, send
 
-NOTIFY, SETTLED = "notify ", " (settled)"
+NOTIFY, SETTLED, OFFERED = "notify ", " (settled)", " (held back)"
 FIRST_REST_MS, FACTOR, LONGEST_REST_MS = 1_000, 4, 300_000
 PATIENT_TRIES = 3  # after so many failures in a row nobody waits for an address any more
 NEWS_MS = 24 * 3_600_000
@@ -41,10 +41,22 @@ class Couriers:
         self._owed: dict[str, deque[Occasion]] = {}
         self._tries: dict[str, int] = {}
         self._due: dict[str, int] = {}
+        self._offered: dict[str, str] = {}
 
     def named(self) -> dict[str, str]:
         """Map the listeners that are set to their addresses."""
         return {f"{NOTIFY}{label}": url for label, url in labels(self._kit.settings.notify).items()}
+
+    def _address(self, listener: str) -> str | None:
+        """Return the address of a listener, None where it is set no more."""
+        return self._offered.get(listener) or self.named().get(listener)
+
+    def offer(self, occasion: Occasion) -> None:
+        """Tell the addresses of settings that are held back, once, that they are."""
+        fresh = {f"{NOTIFY}{label}{OFFERED}": url for label, url in labels(self._kit.offered_notify).items()}
+        self._offered |= fresh
+        for listener in fresh:
+            self.take(listener, occasion)
 
     @property
     def owes(self) -> bool:
@@ -65,7 +77,7 @@ class Couriers:
         """Tell an address all that it is to hear, until that fails."""
         owed = self._owed[listener]
         while owed:
-            occasion, url = owed[0], self.named().get(listener)
+            occasion, url = owed[0], self._address(listener)
             if url is not None and self._kit.clock() - occasion.at < NEWS_MS:
                 sent: Sent = yield Do(partial(self._send, url, occasion))
                 if sent.again:

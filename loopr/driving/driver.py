@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import IntEnum
 
@@ -27,6 +27,7 @@ from loopr.driving.jobs import Jobs
 from loopr.driving.keeping import JOURNAL_PLACE
 from loopr.driving.leaving import Leaving, longest_grace_secs
 from loopr.driving.looking import Looking
+from loopr.driving.rules import PLACE, Rules
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine
 from loopr.errors import WorldError
@@ -61,13 +62,16 @@ class Driver:
         looking: Looking,
         bell: Bell,
         upkeep: Upkeep,
+        rules: Rules,
         beside: Beside,
         hearing: Hearing,
         step: Step = lambda name: None,
+        begun: Sequence[Event] = (),
     ) -> None:
         self.engine, self._journal, self._attempts = engine, journal, attempts
         self._effects, self._looking, self._bell, self._upkeep = effects, looking, bell, upkeep
-        self._beside, self._hearing = beside, hearing
+        self._beside, self._hearing, self._rules = beside, hearing, rules
+        self._begun = begun  # what has happened before, in the same breath
         self._jobs: Jobs = effects.jobs
         self._leaving = Leaving(effects.kit, effects.jobs)
         self._step = step
@@ -175,11 +179,11 @@ class Driver:
     def _begin(self, show: Show) -> None:
         """Take over from whoever was here before."""
         self._step("begin")
-        own = (JOURNAL_PLACE, *PLACES)  # what else was in the way before is asked anew
+        own = (JOURNAL_PLACE, PLACE, *PLACES)  # what else was in the way before is asked anew
         theirs = (f"{self.forest.policy.artifacts_dir}/", *own)
         self._told = {at: text for at, text in self.forest.shared.problems.items() if not at.startswith(theirs)}
         mind = self.engine.mind
-        events = mind.heed_clock()
+        events = [*self._begun, *mind.heed_clock(), *self._heed_rules()]
         listeners = self._beside.changes(self.forest, mind.seq)
         events += self.engine.learn([o.EngineBegan(os.getpid(), os.uname().nodename), *listeners])
         self._beside.begin(self.forest, mind.seq)
@@ -206,7 +210,9 @@ class Driver:
             self._say(show, [])
             return
         self._check_journal(now)
-        events = self._catch_up()
+        events = self._heed_rules()  # by whom is at work still, as far as is known
+        if fresh := self._catch_up():
+            events += [*fresh, *self._heed_rules()]
         seen = self._unheard + list(self._sense(now))
         self._step("sensed")
         if seen or events or self._is_time(now):
@@ -246,6 +252,16 @@ class Driver:
         mind = self.engine.mind
         return mind.catch_up(self._journal.since(mind.seq)) if self._journal.changed_since(mind.seq) else []
 
+    def _heed_rules(self) -> list[Event]:
+        """Go by the settings that are in force by now, before anything is decided by those from before."""
+        events: list[Event] = []
+        try:
+            for seen in self._rules.changes(self.engine):
+                events += self.engine.learn(seen)
+        except WorldError as error:  # it is looked at again
+            self._trouble = str(error)
+        return events
+
     def _sense(self, now: int) -> Iterator[o.Observation]:
         """Hear what has become of commands, threads, artifacts and the machine."""
         yield from self._upkeep.look(self.forest, now)
@@ -258,7 +274,7 @@ class Driver:
 
     def _hands(self) -> FileHands:
         """Return the hands as the present settings have them."""
-        return self._upkeep.hands
+        return self._rules.hands
 
     def _problems(self) -> Iterator[o.Observation]:
         """Report what effects wait for that only a person can change, and what they wait for no longer."""

@@ -97,6 +97,8 @@ class Kit:
     prompts: Prompts
     inherited: Mapping[str, str]
     clock: Callable[[], int]
+    heard_before: int = 0  # the event after which this engine began: of what came later it tells
+    offered_notify: tuple[str, ...] = ()  # addresses of settings that are held back
     counting: Lock = field(default_factory=Lock)
     outlines: dict[str, tuple[tuple[bytes, Policy], Artifact]] = field(default_factory=dict)  # judged, not yet landed
     _folders: dict[str, Path] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from loopr.driving.couriers import NOTIFY, Couriers, heard_by
 from loopr.driving.hooks import HOOK, Hooks
 from loopr.driving.jobs import Jobs
 from loopr.driving.kit import Kit
-from loopr.driving.occasions import ON_SETTLE, Occasion, occasion_of
+from loopr.driving.occasions import ON_SETTLE, SETTINGS, Occasion, occasion_of
 from loopr.world.journal import Journal
 from loopr.world.settings import Settings
 
@@ -62,7 +62,7 @@ class Listeners:
 
     def begin(self, forest: Forest, seq: int) -> None:
         """Find what nobody was told before this engine began, and take up what is being told still."""
-        self._read = min(forest.shared.heard.values(), default=seq)
+        self._read = min(forest.shared.heard.values(), default=self._kit.heard_before)
         self.read(forest, seq)
         self.hooks.adopt()
 
@@ -71,7 +71,7 @@ class Listeners:
     def read(self, forest: Forest, seq: int) -> None:
         """Read on in the journal, and hand everything to whom it concerns."""
         heard = forest.shared.heard
-        if not heard or seq == self._read:
+        if not (heard or self._kit.offered_notify) or seq == self._read:
             self._read = seq
             return
         ended: dict[str, Occasion] = {}
@@ -96,6 +96,8 @@ class Listeners:
         if occasion.hook and occasion.seq > heard.get(hook, occasion.seq):
             self._owe(hook, occasion.seq)
             self.hooks.take(self._with_members(forest, occasion))
+        if occasion.kind == SETTINGS and occasion.seq > self._kit.heard_before:
+            self.couriers.offer(occasion)
         if occasion.kind in self._kit.settings.notify_on:
             for name in self.couriers.named():
                 if occasion.seq > heard.get(name, occasion.seq):

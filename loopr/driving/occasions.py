@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from loopr.core import events as e
 from loopr.core import workspace_events as w
+from loopr.core.accepting import held_words
 from loopr.core.codec import NAMES, decode
 from loopr.core.events import Event
 from loopr.core.model import Status
@@ -20,6 +21,8 @@ from loopr.world.journal import Record
 
 ON_COMPLETE, ON_PARK, ON_SETTLE, ON_CONVOY = "on_complete", "on_park", "on_settle", "on_convoy_complete"
 TOLD_HOOKS = (ON_COMPLETE, ON_PARK, ON_SETTLE, ON_CONVOY)
+SETTINGS = "settings"
+"""The news that concern also those whom settings would tell that are held back."""
 LANDING_PLACE, BUDGET_PLACE = "landing of ", "budget of "
 """Where problems stand that are news to a person."""
 
@@ -102,6 +105,12 @@ def _convoy_landed(event: w.ConvoyLanded) -> _Said:
     return _Said("landed", hook=ON_CONVOY, kind="convoy", text=f"convoy @{event.name} has landed")
 
 
+def _held_back(event: w.SettingsHeld) -> _Said:
+    """Changed settings do not count until a person says so."""
+    words = held_words(event.keys)
+    return _Said("", words, kind=SETTINGS, text=f"settings are {words}")
+
+
 def _problem(event: w.ProblemSeen) -> _Said | None:
     """A problem may be one that a person wants to be told of."""
     for prefix, kind in ((LANDING_PLACE, "landing"), (BUDGET_PLACE, "budget")):
@@ -123,5 +132,6 @@ _MEANT: Mapping[type[Event], Callable[[Any], _Said | None]] = {
     w.LaneParked: _lane_parked,
     w.ConvoyLanded: _convoy_landed,
     w.ProblemSeen: _problem,
+    w.SettingsHeld: _held_back,
 }
 _SAID: Mapping[str, Callable[[Any], _Said | None]] = {NAMES[cls]: say for cls, say in _MEANT.items()}

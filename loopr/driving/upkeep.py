@@ -1,4 +1,4 @@
-"""What an engine looks after beside its loops: settings that change while it runs, and a machine that fills up.
+"""What an engine looks after beside its loops: a machine that fills up, and budgets that run out.
 
 Knows how often to look. Must never decide what follows.
 """
@@ -6,36 +6,23 @@ Knows how often to look. Must never decide what follows.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.costs import host_rest_ms
 from loopr.core.forest import Forest
 from loopr.core.policy import Policy
-from loopr.errors import UserError
-from loopr.hands import FileHands
 from loopr.world.host_facts import free_bytes, is_full
 
 EVERY_MS = 1_000
-PLACE = "loopr.yml"
-
-
-class Reloaded(NamedTuple):
-    """What new settings lead to."""
-
-    policy: o.PolicySeen
-    hands: FileHands
 
 
 class Upkeep:
-    """Looks after settings and machine."""
+    """Looks after the machine."""
 
-    def __init__(self, hands: FileHands, state: Path, seal: Callable[[], str], reload: Callable[[], Reloaded]) -> None:
-        self.hands, self._state = hands, state
-        self._seal, self._reload = seal, reload
-        self._known = seal()
+    def __init__(self, root: Path, state: Path) -> None:
+        self._root, self._state = root, state
         self._next = 0
         self._policy: Policy | None = None
         self.full = ""  # what nothing can be written to any more, in words: not even that may be written down
@@ -46,24 +33,8 @@ class Upkeep:
             return
         self._next = now + EVERY_MS
         self.full = f"no space is left on the disk of {self._state}" if is_full(self._state) else ""
-        yield from self._settings()
         yield from self._machine(forest, now)
         yield from _spending(forest)
-
-    def _settings(self) -> Iterator[o.Observation]:
-        """Load the settings again if what they are made from has changed; wrong ones change nothing, and are told."""
-        found = self._seal()
-        if found == self._known:
-            return
-        self._known = found
-        try:
-            loaded = self._reload()
-        except UserError as error:
-            yield o.Noticed(PLACE, f"the settings are wrong, those from before hold: {error}")
-            return
-        self.hands = loaded.hands
-        yield o.Noticed(PLACE, "")
-        yield loaded.policy
 
     def _machine(self, forest: Forest, now: int) -> Iterator[o.Observation]:
         """Probe the machine: whether there is room for more, or whether it has recovered."""
@@ -80,7 +51,7 @@ class Upkeep:
     def _short_of(self, forest: Forest) -> str:
         """Say what the machine is short of."""
         policy = forest.policy
-        free = free_bytes(self.hands.root)
+        free = free_bytes(self._root)
         if free < policy.min_free_bytes:
             return f"{_DISK}: less than {policy.min_free_bytes / 1024**3:g} GiB free (worktrees.min_free_gb)"
         if policy.max_load is not None and os.getloadavg()[0] > policy.max_load:

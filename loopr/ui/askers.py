@@ -94,7 +94,7 @@ def _in_force(workspace: Workspace) -> Scene:
     """Read the state under the policy that the journal has: whoever asks cannot bring one along."""
     try:
         with workspace.journal() as journal:
-            return read_scene(journal, lambda seal: None, wall_clock())[0]
+            return read_scene(journal, lambda records, loops: None, wall_clock())[0]
     except NotFound:
         return Scene()
 

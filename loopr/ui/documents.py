@@ -14,6 +14,7 @@ from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import NotFound, UserError
 from loopr.ui import story, views
+from loopr.ui.holding import held
 from loopr.ui.names import find_id
 from loopr.ui.views import Row
 from loopr.wiring import Scenery, Workspace
@@ -70,6 +71,8 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     from loopr.world.host_facts import is_full
 
     body = views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
+    if found := held(workspace, seen.scene.shared.accepted):
+        body["warnings"].insert(0, found.words)
     if is_full(state := workspace.place.state):
         body["warnings"].insert(0, f"no space is left on the disk of {state}: nothing goes on until there is some")
     return body

@@ -20,6 +20,7 @@ from loopr.core.model import Bound, Loop
 from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
+from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.mending import put_back
 from loopr.ui.programs import missing_programs
 from loopr.wiring import Workspace
@@ -162,6 +163,9 @@ _LATER = "nothing was stored: start the plan later, or raise queue.hard_limit"
 def _check_project(workspace: Workspace, plan: Plan) -> None:
     """Refuse a new plan of a project that nobody knows, where a misspelt name leads to another repository."""
     projects, name = workspace.settings.projects, plan.artifact.project
+    waiting = held_settings(workspace) if name not in projects else None
+    if waiting is not None and name in waiting.projects:
+        raise PlanError(f"there is no project {name}: {ONLY_HELD}", where=plan.source, hint=TAKE_HELD)
     if name not in projects and any(each.repo != OWN_REPO for each in projects.values()):
         hint = f"write one of {', '.join(projects)}, or add it under projects in loopr.yml"
         raise PlanError(f"there is no project {name}", where=plan.source, hint=hint)
@@ -194,17 +198,20 @@ def _check_agents(workspace: Workspace, plan: Plan) -> None:
     """Refuse a plan with an entry whose agent no preset is for, naming those that there are."""
     named = [(each.agent, each) for each in _entries(plan.artifact.entries) if each.agent is not None]
     names = workspace.settings.shelf.names if named else []
+    unknown = [(agent, entry) for agent, entry in named if agent not in names]
+    if not unknown:
+        return
+    waiting = held_settings(workspace)
+    there = waiting.shelf.names if waiting is not None else []
     problems = [
         Problem(
-            f"agent: {agent} names no preset",
+            f"agent: {agent} names no preset" + (f": {ONLY_HELD}" if agent in there else ""),
             f"{plan.source}:{entry.position.line}:{entry.position.col}",
-            f"there are {', '.join(names)}",
+            TAKE_HELD if agent in there else f"there are {', '.join(names)}",
         )
-        for agent, entry in named
-        if agent not in names
+        for agent, entry in unknown
     ]
-    if problems:
-        raise SettingsError("", problems=problems)
+    raise SettingsError("", problems=problems)
 
 
 def _absent_programs(engine: Engine, workspace: Workspace, plan: Plan) -> list[Problem]:

@@ -12,6 +12,7 @@ from loopr import wiring
 from loopr.errors import UserError
 from loopr.ui import views
 from loopr.ui.gate import pass_gate
+from loopr.ui.holding import take_one
 from loopr.world.place import SETTINGS_FILE
 from loopr.world.settings import set_key
 
@@ -39,8 +40,16 @@ def change(workspace: wiring.Workspace, key: str, value: str, *, dry_run: bool =
         pass_gate(workspace, "set", [key, "VALUE"])
     path, home = workspace.place.root / SETTINGS_FILE, workspace.environ.get("HOME")
     known = Path(home) if home else None
-    old, new = set_key(path, key, value, environ=workspace.environ, home=known, dry_run=dry_run)
-    workspace.forget_settings()
+    old, new = set_key(
+        path,
+        key,
+        value,
+        environ=workspace.environ,
+        home=known,
+        dry_run=dry_run,
+        then=lambda: take_one(workspace, key, value),
+    )
+    workspace.in_force.forget()
     return Changed(key, old, new, path.name, dry_run, _winner(workspace, key))
 
 

@@ -117,6 +117,12 @@ def _branch_moved(data: Mapping[str, Any]) -> str:
     return moved_words(str(data.get("branch", "")), data.get("during", ""), explained=explained, undo=undo)
 
 
+def _held_back(data: Mapping[str, Any]) -> str:
+    """Tell which settings do not count yet."""
+    keys = data.get("keys", "")
+    return f"settings are held back: {keys if isinstance(keys, str) else ', '.join(keys)}"
+
+
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
@@ -159,6 +165,9 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "renewed": "made anew by {by}: generation {generation}",
     "plan_bound": "plan {plan} is bound to {source}",
     "policy_loaded": "the policy was loaded",
+    "settings_accepted": "settings were accepted, by {by}",
+    "settings_held": _held_back,
+    "settings_put_back": "the settings are as they were accepted: nothing is held back",
     "host_changed": _because("the machine was looked at"),
     "host_worked": "the machine works again",
     "engine_started": "engine {pid} on {host} started",

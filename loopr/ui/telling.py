@@ -12,6 +12,7 @@ from typing import Any
 
 from loopr.core import events as e
 from loopr.core import workspace_events as w
+from loopr.core.accepting import AT_ONCE, FIRST, IDLE, held_words
 from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status
@@ -254,6 +255,18 @@ def _moved(event: w.BranchMoved, now: int) -> tuple[str, Words]:
     return event.branch, (words.removeprefix(f"{event.branch} "),)
 
 
+def _accepted(event: w.SettingsAccepted, now: int) -> tuple[str, Words]:
+    """Settings are in force: the first ones, or because a person says so; what follows from a rule is no news."""
+    if event.by == FIRST:
+        return "settings", (f"accepted as they are: {', '.join(event.names)}",) if event.names else ()
+    return "settings", () if event.by in (IDLE, AT_ONCE) else (f"accepted by {event.by}",)
+
+
+def _settings_held(event: w.SettingsHeld, now: int) -> tuple[str, Words]:
+    """What the files say is not in force."""
+    return "settings", (held_words(event.keys),)
+
+
 def _scope(scope: str) -> str:
     """Call what is held by its name."""
     return scope.replace(":", " ", 1).strip()
@@ -275,6 +288,9 @@ _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.SharedGrew: _grown,
     w.SharedHarmed: _harmed,
     w.BranchMoved: _moved,
+    w.SettingsAccepted: _accepted,
+    w.SettingsHeld: _settings_held,
+    w.SettingsPutBack: lambda event, now: ("settings", ("nothing is held back any more",)),
     w.ProblemSeen: _problem,
     w.ProblemGone: lambda event, now: (event.place, ("mended",)),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -107,9 +107,9 @@ class Prompts:
     `code.md` is what the command of a type is asked, `code.review.md` what an agent that reviews its work is.
     """
 
-    def __init__(self, overrides: Path | None = None) -> None:
-        self._overrides = overrides
-        self._overrides_at: int | None = None
+    def __init__(self, own: Mapping[str, bytes] | None = None, folder: Path | None = None) -> None:
+        """Take the workspace's own templates by name, and the folder that they are from, for messages."""
+        self._own, self._folder = own or {}, folder or Path("prompts")
         self._loaded: SandboxedEnvironment | None = None
 
     def render(self, iteration: Iteration) -> str:
@@ -148,16 +148,15 @@ class Prompts:
         return environment.select_template([f"{name}{kind}{_SUFFIX}" for name in (*own, ANY_TYPE)])
 
     def _environment(self) -> SandboxedEnvironment:
-        """Return the sandbox that templates are rendered in; a file that changes is read anew."""
-        from jinja2 import ChoiceLoader, FileSystemLoader, PrefixLoader, StrictUndefined
+        """Return the sandbox that templates are rendered in."""
+        from jinja2 import ChoiceLoader, FileSystemLoader, FunctionLoader, PrefixLoader, StrictUndefined
         from jinja2.sandbox import SandboxedEnvironment
 
         if self._loaded is None:
             built_in = FileSystemLoader(BUILT_IN)
-            own = [FileSystemLoader(self._overrides)] if self._overrides else []
-            loader = ChoiceLoader([*own, built_in, PrefixLoader({_BUILT_IN_PREFIX: built_in})])
+            own = FunctionLoader(self._find)
             loaded = SandboxedEnvironment(
-                loader=loader,
+                loader=ChoiceLoader([own, built_in, PrefixLoader({_BUILT_IN_PREFIX: built_in})]),
                 undefined=StrictUndefined,
                 autoescape=False,
                 trim_blocks=True,
@@ -166,16 +165,18 @@ class Prompts:
             )
             loaded.filters["fenced"] = fenced
             self._loaded = loaded
-        changed = _changed_ns(self._overrides)
-        if changed != self._overrides_at and self._loaded.cache is not None:  # a template may have come or gone
-            self._loaded.cache.clear()
-            self._overrides_at = changed
         return self._loaded
+
+    def _find(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
+        """Return one of the workspace's own templates, with the file that it is from."""
+        if name not in self._own:
+            return None
+        return self._own[name].decode(), str(self._folder / name), lambda: True
 
     def _refusal(self, error: Exception, values: Mapping[str, object]) -> SettingsError:
         """Say what is wrong with a template, where, and what was probably meant."""
         message = getattr(error, "message", None) or str(error) or type(error).__name__
-        where = _place(error, [folder for folder in (self._overrides, BUILT_IN) if folder])
+        where = _place(error, [self._folder, BUILT_IN])
         unknown = _UNDEFINED.search(message)
         hint = "mend the template, or take it away to use the built-in one"
         if unknown:
@@ -188,14 +189,6 @@ def _values(iteration: Iteration) -> dict[str, object]:
     """Return the variables that the templates of an iteration have."""
     values = {name: getattr(iteration, name) for name in iteration.__dataclass_fields__}
     return values | {"parent_artifact_here": len(iteration.parent_artifact.encode()) <= _PARENT_BYTES}
-
-
-def _changed_ns(folder: Path | None) -> int | None:
-    """Return when a folder last had another list of files, None if there is none."""
-    try:
-        return folder.stat().st_mtime_ns if folder else None
-    except OSError:
-        return None
 
 
 def _place(error: Exception, folders: Sequence[Path]) -> str:

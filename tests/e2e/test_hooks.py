@@ -105,6 +105,8 @@ def test_a_new_hook_hears_of_what_comes_after(repo: Repo) -> None:
     repo.until("landed")
     path = repo.root / "loopr.yml"
     path.write_text(path.read_text().replace("  on_complete: null\n", hook(repo, "on_complete")))
+    repo.until("settings_held")
+    repo.loopr("config", "accept", "--yes")
     repo.until("listener_heard")
     gate.let_on()
     process.ended()

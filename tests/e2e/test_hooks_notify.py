@@ -129,8 +129,11 @@ def until_told(page: Page, kind: str) -> None:
 
 
 def leaks(repo: Repo) -> list[str]:
-    """Name the files of the state, and what was said, that hold the secret."""
-    found = [str(path) for path in repo.state.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    """Name the files of the state, and what was said, that hold the secret; accepted settings are for us alone."""
+    files = [path for path in repo.state.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    accepted = [path for path in files if path.parent.name == "accepted"]
+    assert {path.stat().st_mode & 0o777 for path in accepted} <= {0o600}
+    found = [str(path) for path in files if path not in accepted]
     told = [repo.loopr(*words, code=None) for words in (["events"], ["status"], ["doctor"], ["config", "check"])]
     return found + [each.out + each.err for each in told if SECRET in each.out + each.err]
 

@@ -256,8 +256,11 @@ def test_a_project_is_added_and_none_is_moved_while_it_is_at_work(fleet: Fleet) 
     fleet.ws.heard()
     sound = (fleet.ws.root / "loopr.yml").read_text()
     fleet.ws.write({"loopr.yml": sound.replace("../api", "../else")})
-    fleet.ws.until("problem_seen", 1, "api began in ../api and is not over, so that it cannot be ../else yet")
+    fleet.ws.until("settings_held")
+    refused = fleet.ws.loopr("config", "accept", "--yes", code=78)
+    assert "api began in ../api and is not over, so that it cannot be ../else yet" in refused.err
     fleet.ws.write({"loopr.yml": sound.replace("../api}", "../api}\n  web: {repo: ../web}")})
+    fleet.ws.loopr("config", "accept", "--yes")
     fleet.ws.loopr("start", "--no-run", fleet.plan("web", 1))  # without waiting for the engine to read the settings
     fleet.ws.until("landed", 1, "web/web-1")
     engine.signal(signal.SIGTERM)

@@ -65,7 +65,7 @@ class Engine(Mind):
         if behind > 0 and world.journal.turns_back:
             seen, now = [o.ClockBehind(behind)], world.wall
             world.met("fault: the clock was behind at a start")
-        seen += [o.PolicySeen(world.settings), o.EngineBegan(1, "here")]
+        seen += [world.settings_seen(self.forest), o.PolicySeen(world.settings), o.EngineBegan(1, "here")]
         seen += [*world.hands.adopt(self.forest), *world.rescan(self.forest)]
         world.rescanned = world.mono
         yield from self._turn(seen, now)

@@ -162,8 +162,10 @@ def _hint(world: World, what: str, loop_id: str) -> bool:
 def change_settings(world: World) -> bool:
     """Edit the settings: ceilings up or down, lanes, budgets, types."""
     world.settings = world.author.edited_policy(world.settings)
+    world.edits += 1
     world.tell("a person edits the settings")
     if world.engine is not None:
+        world.inbox.append(world.settings_seen(world.engine.forest, serving=True))
         world.inbox.append(o.PolicySeen(world.settings))
     return True
 

@@ -52,6 +52,7 @@ class World:
         self.journal: Remembers = journal or MemoryJournal()
         self.author = Author(seed, priced=self.journal.turns_back)
         self.settings = self.author.policy()
+        self.edits = 0  # of the files of the settings
         self.mono, self.skew = BEGINNING, 0
         self.host = ""
         self.listeners: set[str] = set()
@@ -152,6 +153,13 @@ class World:
         for loop_id, loop in forest.loops.items():
             if loop_id not in self.files and (loop.on_disk or self.place(loop_id) in forest.shared.problems):
                 yield o.FileGone(loop_id)
+
+    def settings_seen(self, forest: Forest, *, serving: bool = False) -> o.Observation:
+        """Say what the files of the settings are like: each edit is of something else, now and then put back."""
+        accepted = forest.shared.accepted.seal
+        seal = accepted if accepted and self.edits % 4 == 3 else f"edit {self.edits}"
+        keys = () if self.edits % 5 == 4 else ("types.code.check",)
+        return o.SettingsSeen(seal, accepted, keys, self.edits % 2 == 1, serving=serving)
 
     def file_seen(self, loop_id: str) -> o.Observation:
         """Say what is in a file."""

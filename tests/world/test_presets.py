@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from loopr.world.settings.preset_keys import READERS as NAMED_READERS
 from loopr.world.settings.preset_keys import SIGNS
 from loopr.world.settings.presets import SHIPPED, Shelf, shipped_names
 from loopr.world.settings.showing import preset_schema
-from loopr.world.settings.sources import seal
+from loopr.world.settings.sources import read_texts
 
 
 def loaded(folder: Path, text: str = "", overrides: Sequence[str] = (), **files: str) -> Settings:
@@ -155,13 +154,12 @@ def test_settings_with_agents_are_shown_as_settings(tmp_path: Path) -> None:
 
 def test_a_changed_preset_breaks_the_seal(tmp_path: Path) -> None:
     """A running engine hears of a preset that has come, changed or gone."""
-    seals = [seal(tmp_path, {}, None)]
+    seals = [read_texts(tmp_path, {}, None).seal]
     folder = tmp_path / "agents"
     folder.mkdir()
     (folder / "notes.txt").write_text("x")
-    assert seal(tmp_path, {}, None) == seals[0]
+    assert read_texts(tmp_path, {}, None).seal == seals[0]
     for number in (1, 2):
-        (folder / "m.yml").write_text("run: [x]\n")
-        os.utime(folder / "m.yml", (number, number))
-        seals.append(seal(tmp_path, {}, None))
+        (folder / "m.yml").write_text(f"run: [x{number}]\n")
+        seals.append(read_texts(tmp_path, {}, None).seal)
     assert len(set(seals)) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -184,10 +183,15 @@ def own(tmp_path: Path) -> Path:
     return folder
 
 
+def of(folder: Path) -> Prompts:
+    """Return the templates that lie in a folder now."""
+    return Prompts({each.name: each.read_bytes() for each in folder.iterdir()}, folder)
+
+
 def test_a_template_of_the_workspace_wins(own: Path) -> None:
     """A template of one's own takes the place of the built-in one of that name, and of no other."""
     (own / "spec.md").write_text("Mine: {{ title }}")
-    prompts = Prompts(own)
+    prompts = of(own)
     assert prompts.render(FULL) == "Mine: Token storage\n"
     assert "Settle what is to be built" not in prompts.render(of_type("code"))
 
@@ -195,8 +199,8 @@ def test_a_template_of_the_workspace_wins(own: Path) -> None:
 def test_a_default_of_the_workspace_is_for_types_without_a_template(own: Path) -> None:
     """An own default is for own types; plan, spec, phase and code keep theirs."""
     (own / "default.md").write_text("Mine: {{ type }}")
-    assert Prompts(own).render(of_type("story")) == "Mine: story\n"
-    assert "specification" in Prompts(own).render(FULL)
+    assert of(own).render(of_type("story")) == "Mine: story\n"
+    assert "specification" in of(own).render(FULL)
 
 
 def test_a_template_may_build_on_a_built_in_one(own: Path) -> None:
@@ -204,22 +208,17 @@ def test_a_template_may_build_on_a_built_in_one(own: Path) -> None:
     (own / "spec.md").write_text(
         '{% extends "loopr/spec.md" %}{% block output %}Also draw it.\n{{ super() }}{% endblock %}'
     )
-    prompt = Prompts(own).render(FULL)
+    prompt = of(own).render(FULL)
     assert "Also draw it." in prompt
     assert "phases:" in prompt
 
 
-def test_a_template_that_comes_changes_or_goes_is_noticed(own: Path) -> None:
-    """A running engine renders what is on disk now."""
-    prompts = Prompts(own)
-    built_in = prompts.render(FULL)
+def test_what_changes_in_the_folder_changes_nothing_by_itself(own: Path) -> None:
+    """Templates are what was accepted, not what lies in the folder by now."""
     (own / "spec.md").write_text("One")
-    assert prompts.render(FULL) == "One\n"
+    prompts = of(own)
     (own / "spec.md").write_text("Another")
-    os.utime(own / "spec.md", (1, 1))
-    assert prompts.render(FULL) == "Another\n"
-    (own / "spec.md").unlink()
-    assert prompts.render(FULL) == built_in
+    assert prompts.render(FULL) == "One\n"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +242,7 @@ def test_a_bad_template_is_named_with_its_line(own: Path, text: str, line: int, 
     path = own / "spec.md"
     path.write_text(text)
     with pytest.raises(SettingsError) as caught:
-        Prompts(own).render(FULL)
+        of(own).render(FULL)
     (problem,) = caught.value.problems
     assert problem.where == f"{path}:{line}"
     assert said in problem.message
@@ -255,7 +254,7 @@ def test_an_error_in_a_part_names_the_part(own: Path) -> None:
     (own / "spec.md").write_text("One\n{% include 'part.md' %}")
     (own / "part.md").write_text("a\nb\n{{ oops }}")
     with pytest.raises(SettingsError) as caught:
-        Prompts(own).render(FULL)
+        of(own).render(FULL)
     assert caught.value.problems[0].where == f"{own / 'part.md'}:3"
 
 
@@ -263,7 +262,7 @@ def test_a_template_that_is_no_text_is_said(own: Path) -> None:
     """A template that is not UTF-8 is refused, not guessed at."""
     (own / "spec.md").write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match="bad template"):
-        Prompts(own).render(FULL)
+        of(own).render(FULL)
 
 
 def test_nothing_is_loaded_before_it_is_needed() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from loopr.errors import SettingsError
 from loopr.world.settings import load
-from loopr.world.settings.layers import gather
-from loopr.world.settings.settings import settle
+from loopr.world.settings.settings import load_texts
+from loopr.world.settings.sources import Texts
 
 
 def refused(
@@ -208,9 +208,8 @@ TEXTS = st.text(st.sampled_from("ab:{}[],#&*!|>'\"%@`-? \n\t\\x0\r\ufeff\x85\u20
 def test_no_text_does_more_than_load_or_be_refused(text: str | bytes) -> None:
     """Whatever stands in a file, it is settings or a settings error, never another exception."""
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    path = Path("loopr.yml")
     try:
-        settle(gather(Path(), {}, None, (), {path: raw, Path("loopr.local.yml"): b""}))
+        load_texts(Texts({"loopr.yml": raw, "loopr.local.yml": b""}), environ={})
     except SettingsError as error:
         assert error.problems
         assert all(str(problem).isprintable() for problem in error.problems)

@@ -16,6 +16,7 @@ from loopr.engine import ENTRIES, compare, recall
 from loopr.errors import LooprError, NotFound, SettingsError
 from loopr.ui.checkup.rows import Finding, stopped
 from loopr.ui.damage import first_damaged
+from loopr.ui.holding import held
 from loopr.ui.mending import gone
 from loopr.ui.views import instant
 from loopr.wiring import Workspace
@@ -38,7 +39,11 @@ def _settings(workspace: Workspace, _: Settings) -> Iterator[Finding]:
     except SettingsError as error:
         yield from stopped("settings", error)
     else:
-        yield Finding("settings", True, "nothing is wrong in any layer")
+        found = held(workspace)
+        if found is None:
+            yield Finding("settings", True, "nothing is wrong in any layer")
+        else:
+            yield Finding("settings", None, found.words, "`loopr config accept` shows what it is, and takes it")
 
 
 def _engine(workspace: Workspace, _: Settings) -> Iterator[Finding]:

@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from loopr.errors import Problem, SettingsError
+from loopr.core.accepting import ACCEPT
+from loopr.errors import Problem, SettingsError, UserError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.gate import pass_gate
+from loopr.ui.holding import accepted_of, difference_lines, held, take
 from loopr.ui.setting import change
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.settings import Settings, explain, json_schema, show
@@ -37,6 +41,8 @@ def show_verb(frame: Frame, key: str | None) -> None:
         frame.document(_document({"key": key, "value": value}))
     else:
         frame.lines([render.plain(_yaml(value) if key else show(settings).rstrip("\n"), keep_lines=True)])
+    if found := held(frame.workspace):
+        frame.note(render.plain(found.words))
 
 
 @config_verb.command("check")
@@ -71,11 +77,12 @@ def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
 
 
 def _problems(workspace: Workspace) -> tuple[Problem, ...]:
-    """Read the settings, and return what is wrong with them."""
-    from loopr.grounds import repository_problems
+    """Read the settings as they are written, and return what is wrong with them."""
+    from loopr.grounds import Written, repository_problems
 
     try:
-        return tuple(repository_problems(workspace))  # the settings are read when they are asked for
+        written = workspace.in_force.load(workspace.in_force.written())  # as they stand in the files
+        return tuple(repository_problems(Written(workspace.place, written)))
     except SettingsError as error:
         return error.problems
 
@@ -87,10 +94,24 @@ def explain_verb(frame: Frame, key: str) -> None:
     """Tell what a key means, what it may hold, and which layer its value came from."""
     settings = frame.workspace.settings
     rows = explain(settings, key)
+    waits = _waiting(frame.workspace, key)
     if frame.as_json:
-        frame.document(_document(_explained(settings, key, dict(rows))))
+        frame.document(_document(_explained(settings, key, dict(rows)) | {"held_back": waits}))
     else:
-        frame.lines(render.block(rows))
+        shown = [("held back", f"{_yaml(each['value'])} ({each['from']}); {ACCEPT}") for each in waits]
+        frame.lines(render.block([*rows, *shown]))
+
+
+def _waiting(workspace: Workspace, key: str) -> list[dict[str, Any]]:
+    """Return what is held back of a key, or below it, and where it is written."""
+    found = held(workspace)
+    if found is None or not any(each == key or each.startswith(f"{key}.") for each in found.keys):
+        return []
+    try:
+        settings = workspace.in_force.load(found.texts)
+        return [{"value": settings.value(key), "from": settings.origin(key)}]
+    except UserError as error:  # as they are they do not load, or the key is gone
+        return [{"value": None, "from": str(error.problems[0])}]
 
 
 def _explained(settings: Settings, key: str, said: Mapping[str, str]) -> dict[str, Any]:
@@ -107,6 +128,43 @@ def _explained(settings: Settings, key: str, said: Mapping[str, str]) -> dict[st
         "keys": said["keys"].split(", ") if "keys" in said else [],
         "shadowed": [{"from": node.where, "value": plain(node)} for node in settings.shadowed(key)],
     }
+
+
+@config_verb.command("accept")
+@click.option("-n", "--dry-run", is_flag=True, help="show what would be accepted; change nothing")
+@click.option("-y", "--yes", is_flag=True, help="take it without being asked")
+@framed
+def accept_verb(frame: Frame, dry_run: bool, yes: bool) -> None:
+    """Show which changes of the settings are held back, and take them.
+
+    What changes in loopr.yml and beside it while loops are at work could be a loop's doing, so it
+    counts only once a person has said so.
+    """
+    workspace = frame.workspace
+    if not dry_run:
+        pass_gate(workspace, "config accept")
+    texts, known = workspace.in_force.written(), accepted_of(workspace)
+    fresh = bool(known.seal) and texts.seal != known.seal
+    found = list(difference_lines(workspace, texts)) if fresh else []
+    if fresh:
+        workspace.in_force.load(texts)  # what does not load is not taken
+    if not frame.as_json:
+        frame.lines([render.plain(each) for each in found] or ["nothing is held back"])
+    taken = fresh and not dry_run and _is_wanted(yes)
+    if taken:
+        take(workspace, texts)
+        frame.note("accepted: this is in force now")
+    if frame.as_json:
+        frame.document(_document({"accepted": taken, "differences": found}))
+
+
+def _is_wanted(yes: bool) -> bool:
+    """Ask a person, if there is one; without one only --yes goes on."""
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise UserError("nobody is there to be asked", hint="--yes takes it, --dry-run shows what it is")
+    return click.confirm("Take these settings?", abort=True, err=True)
 
 
 @config_verb.command("schema")

@@ -68,7 +68,12 @@ class Frame:
         sys.stderr.write(f"{text}\n")
 
     def tell_doubt(self) -> None:
-        """Tell a person that the settings are wrong, where a verb could do without them."""
+        """Tell a person that settings are wrong, where a verb could do without them, or that a turn held some back."""
+        for keys in self.opened.in_force.held_now if self.opened is not None else ():
+            from loopr.core.accepting import held_words
+            from loopr.ui.render import plain
+
+            self.note(plain(f"settings are {held_words(keys)}"))
         if self.opened is not None and self.opened.doubt:
             self.note(f"the settings are wrong, this goes by those from before:\n{self.opened.doubt}")
 

@@ -13,6 +13,7 @@ from loopr.errors import SettingsError, WorldError
 from loopr.ui import views
 from loopr.ui.bases import follow_base, is_home
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.cli.held import offer_held
 from loopr.ui.driving import Limit, detach, drive
 from loopr.ui.gate import pass_gate
 from loopr.ui.progress import on_stderr
@@ -32,6 +33,7 @@ PATIENCE_SECS = 2.0  # beside the grace of commands
 def run_verb(frame: Frame, once: bool, span: str | None, background: bool) -> int:
     """Drive the whole workspace until it has settled, adding nothing."""
     pass_gate(frame.workspace, "run")
+    offer_held(frame)
     if background:
         pid = detach(frame.workspace, _again(frame, once, span))
         frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")

@@ -15,6 +15,7 @@ from loopr.errors import EngineHeld
 from loopr.ui import render
 from loopr.ui.bases import is_home
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.cli.held import offer_held
 from loopr.ui.driving import detach as detach_engine
 from loopr.ui.driving import drive
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
@@ -37,6 +38,7 @@ MOST_PROBLEMS = 10
 def start_verb(frame: Frame, *, plans: tuple[str, ...], dry_run: bool, no_run: bool, detach: bool, yes: bool) -> int:
     """Enqueue plan files, or bring the tree in line with changed ones, and drive the work until it has settled."""
     workspace = frame.workspace
+    offer_held(frame, ask=not yes and not dry_run)
     found = read_plans(workspace, [frame.directory / each for each in plans])
     if not dry_run:
         asker, *_ = pass_gate(workspace, "start", plans, lambda scene: [each.id for each in found])

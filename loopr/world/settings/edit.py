@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from loopr.errors import SettingsError, WorldError
 from loopr.world.settings.check import check
-from loopr.world.settings.layers import at_path, gather
+from loopr.world.settings.layers import at_path
 from loopr.world.settings.parts import Settings
 from loopr.world.settings.reading import Node, decode, plain, read_file
 from loopr.world.settings.schema import find
-from loopr.world.settings.settings import refusal, settle
-from loopr.world.settings.sources import FILE, LOCAL_FILE
+from loopr.world.settings.settings import load_texts, refusal, settle
+from loopr.world.settings.sources import FILE, LOCAL_FILE, Texts, read_texts
 from loopr.world.settings.splice import spliced
 from loopr.world.settings.writing import flow
 
@@ -35,11 +35,12 @@ def set_key(
     environ: Mapping[str, str] | None = None,
     home: Path | None = None,
     dry_run: bool = False,
+    then: Callable[[], None] = lambda: None,
 ) -> tuple[Any, Any]:
     """Set one key in a settings file and return its old and new value; what would be wrong is refused, the file kept.
 
     The other layers of the workspace count as well: what is right only together with them is right. A dry run refuses
-    the same, and writes nothing.
+    the same, and writes nothing. What is to be done `then` belongs to the same turn.
     """
     new_value = _checked(key, value)
     target = path.resolve()
@@ -52,10 +53,27 @@ def set_key(
             settings = _settle(path, new, environ or {}, home)
             if new != old and not dry_run:
                 _replace(target, new)
+            if not dry_run:
+                then()
     except OSError as error:
         raise WorldError(f"{path.name} cannot be written: {error.strerror}") from error
     said = _said(root, key)
     return (settings.default(key) if said is None else plain(said)), new_value
+
+
+def is_turn(folder: Path) -> bool:
+    """Say whether somebody is setting a key in a folder at this moment."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _checked(key: str, value: str) -> Any:
@@ -107,10 +125,19 @@ def _edited(raw: bytes, root: Node, label: str, key: str, value: str) -> bytes:
     return (_MARK if raw.startswith(_MARK) else b"") + text.encode()
 
 
+def edited(texts: Texts, key: str, value: str) -> Texts:
+    """Return texts in which loopr.yml has one key changed, and all else is as it was."""
+    old = texts.files.get(FILE, b"")
+    root = _root(old, FILE)
+    return Texts({**texts.files, FILE: _edited(old, root, FILE, *_in_full(root, key, value))}, texts.unreadable)
+
+
 def _settle(path: Path, raw: bytes, environ: Mapping[str, str], home: Path | None) -> Settings:
     """Return the settings as they would be."""
     if path.name in (FILE, LOCAL_FILE):
-        return settle(gather(path.parent, environ, home, (), {path: raw}), path.parent)
+        now = read_texts(path.parent, environ, home)
+        unreadable = {name: words for name, words in now.unreadable.items() if name != path.name}
+        return load_texts(Texts({**now.files, path.name: raw}, unreadable), environ=environ, home=home)
     return settle([read_file(raw, path.name)])
 
 

@@ -7,26 +7,24 @@ replace. Knows files and variables. Must never know what a value means.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from loopr.world.settings.keys import Key, visible
 from loopr.world.settings.reading import Fault, Node, Read, plain, read_file, read_value
 from loopr.world.settings.schema import SCHEMA
-from loopr.world.settings.sources import PREFIX, files, variables
+from loopr.world.settings.sources import LAYERS, PREFIX, Texts, variables
 
 Story = dict[str, list[Node]]
 
 
-def gather(
-    workspace: Path | None,
-    environ: Mapping[str, str],
-    home: Path | None,
-    overrides: Sequence[str],
-    instead: Mapping[Path, bytes] | None = None,
-) -> list[Read]:
-    """Read every layer, earliest first; `instead` gives the bytes that a file would have."""
-    layers = [_read(path, label, instead or {}) for path, label in files(workspace, environ, home)]
+def file_layers(texts: Texts, called: Mapping[str, str]) -> list[Read]:
+    """Read the layers that are files, earliest first; a missing one says nothing."""
+    return [_layer(texts, name, called[name]) for name in LAYERS]
+
+
+def with_given(layers: Sequence[Read], environ: Mapping[str, str], overrides: Sequence[str]) -> list[Read]:
+    """Put what variables and options say upon the layers that are files."""
+    layers = list(layers)
     for name in variables(environ):
         parts = _spelt(name[len(PREFIX) :].split("__"), [node for node, _ in layers if node is not None])
         layers.append(at_path(".".join(parts), environ[name], name))
@@ -70,15 +68,11 @@ def _order(key: Key, base: Mapping[str, Any], maps: Iterable[Mapping[str, Node]]
     return list(dict.fromkeys([*key.keys, *named, *base]))
 
 
-def _read(path: Path, label: str, instead: Mapping[Path, bytes]) -> Read:
-    """Read one file; a missing one says nothing."""
-    try:
-        raw = instead[path] if path in instead else path.read_bytes()
-    except FileNotFoundError:
-        return None, []
-    except OSError as error:
-        return None, [Fault("", label, f"cannot be read: {error.strerror}")]
-    return read_file(raw, label)
+def _layer(texts: Texts, name: str, label: str) -> Read:
+    """Read one file."""
+    if name in texts.unreadable:
+        return None, [Fault("", label, f"cannot be read: {texts.unreadable[name]}")]
+    return read_file(texts.files[name], label) if name in texts.files else (None, [])
 
 
 def _spelt(parts: Sequence[str], roots: Sequence[Node]) -> list[str]:

@@ -19,8 +19,8 @@ from loopr.world.settings.check import check_value, nearest, problems
 from loopr.world.settings.keys import Command
 from loopr.world.settings.layers import Story, merge
 from loopr.world.settings.preset_keys import AGENTS, PRESET
-from loopr.world.settings.reading import Fault, Node, read_file
-from loopr.world.settings.sources import preset_files
+from loopr.world.settings.reading import Fault, Node, Read, read_file
+from loopr.world.settings.sources import NOTHING, PRESETS, Texts
 
 SHIPPED = Path(__file__).parents[2] / "agents"
 OPTIONS = "{options}"
@@ -68,9 +68,12 @@ class Found(NamedTuple):
 class Shelf:
     """Where presets lie: the shipped files, those of a workspace, and what the layers of its settings say."""
 
-    def __init__(self, workspace: Path | None = None, roots: Sequence[Node] = ()) -> None:
+    def __init__(self, texts: Texts = NOTHING, roots: Sequence[Node] = ()) -> None:
         """Look at the names only."""
-        self._files = {name: each for each in preset_files(workspace) if _is_name(name := each.stem)}
+        unreadable = Texts(dict.fromkeys(texts.unreadable, b"")).below(PRESETS)
+        files = texts.below(PRESETS) | unreadable
+        self._texts = texts
+        self._files = {name: f"{PRESETS}/{each}" for each in files if _is_name(name := each[:-4])}
         self._said = [layer for root in roots if (layer := _agents_of(root))]
 
     @property
@@ -97,7 +100,8 @@ class Shelf:
     def _layers(self, name: str, trail: tuple[str, ...], faults: list[Fault]) -> tuple[list[Node], str]:
         """List what is said of a preset, what it extends first; and name what it is at bottom."""
         own = [layer[name] for layer in self._said if name in layer]
-        file = [_read(self._files[name], f"agents/{name}.yml", name, faults)] if name in self._files else []
+        stored = [(_stored(self._texts, self._files[name]), self._files[name])] if name in self._files else []
+        file = [_parsed(*each, name, faults) for each in stored]
         said = [each for each in [*file, *own] if each.value is not None]
         wish = [each.value["extends"] for each in said if "extends" in each.value]
         base = wish[-1].value if wish else None
@@ -134,17 +138,22 @@ _SHIPPED_NAMES = frozenset({"aider", "claude", "codex", "gemini", "opencode"})
 def _shipped(name: str) -> Node:
     """Read a shipped preset."""
     faults: list[Fault] = []
-    node = _read(SHIPPED / f"{name}.yml", f"loopr/agents/{name}.yml", name, faults)
+    label = f"loopr/agents/{name}.yml"
+    node = _parsed(read_file((SHIPPED / f"{name}.yml").read_bytes(), label), label, name, faults)
     assert not faults, faults
     return node
 
 
-def _read(path: Path, label: str, name: str, faults: list[Fault]) -> Node:
-    """Read one file as what it says under `agents.NAME`."""
-    try:
-        root, wrong = read_file(path.read_bytes(), label)
-    except OSError as error:
-        root, wrong = None, [Fault("", label, f"cannot be read: {error.strerror}")]
+def _stored(texts: Texts, name: str) -> Read:
+    """Read one file of the workspace."""
+    if name in texts.unreadable:
+        return None, [Fault("", name, f"cannot be read: {texts.unreadable[name]}")]
+    return read_file(texts.files[name], name)
+
+
+def _parsed(read: Read, label: str, name: str, faults: list[Fault]) -> Node:
+    """Take one file as what it says under `agents.NAME`."""
+    root, wrong = read
     key = f"agents.{name}"
     faults += [fault._replace(key=f"{key}.{fault.key}" if fault.key else key) for fault in wrong]
     if root is None:

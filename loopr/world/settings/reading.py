@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from loopr.world.settings.keys import visible
+from loopr.world.settings.sources import MAX_BYTES
 
-MAX_BYTES = 1024 * 1024
 MAX_NESTING = 12
 
 Where = Callable[[int, int], str]
