@@ -110,6 +110,7 @@ def _carry_over(kit: Kit, task: Task) -> None:
     folder = kit.runs.ensure(task.name, task.attempt)
     last = kit.runs.last_with(task.name, task.attempt, CIRCUMSTANCES)
     if last is not None and (last.parent / OUTPUT).is_file():
+        (folder / OUTPUT).touch(0o600)
         (folder / OUTPUT).write_bytes((last.parent / OUTPUT).read_bytes())
     before = kit.runs.circumstances(task.name, int(last.parent.name)) if last is not None else {}
     kit.runs.note_circumstances(task.name, task.attempt, **before | {"iteration": str(task.loop.iteration)})

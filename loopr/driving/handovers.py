@@ -20,6 +20,7 @@ def keep_output(source: Path, target: Path) -> None:
     except FileNotFoundError:
         return
     fresh = target.with_name(f".{target.name}.new")
+    fresh.touch(0o600)
     fresh.write_bytes(raw)
     fresh.replace(target)
 

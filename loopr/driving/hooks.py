@@ -139,6 +139,7 @@ class Hooks:
         """Say how a hook is run: in the workspace, with the occasion as JSON."""
         folder, run = self._kit.runs.ensure(RUNS, 0, step), self._kit.runs.id_of(RUNS, 0, step)
         stdin = folder / EVENT_FILE
+        stdin.touch(0o600)
         stdin.write_text(f"{json.dumps(_document(occasion))}\n", encoding="utf-8")
         own = {
             "LOOPR": "1",

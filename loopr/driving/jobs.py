@@ -336,5 +336,7 @@ class Jobs:
 
     def _note_bug(self, job: _Job, failure: Exception) -> None:
         """Keep what helps to mend a failure that nobody foresaw."""
+        with suppress(OSError):
+            self._log.touch(0o600)
         with suppress(OSError), self._log.open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{job.key}\n{''.join(traceback.format_exception(failure))}\n")

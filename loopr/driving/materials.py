@@ -60,7 +60,7 @@ def write_papers(kit: Kit, task: Task, spot: Spot) -> Setting:
     run = kit.runs.ensure(task.name, task.attempt)
     setting = setting_of(kit, task, spot)
     _clear(own_folder(spot.folder))
-    prompts.write_files(run, _write_own(kit, task, setting))
+    prompts.write_files(run, _write_own(kit, task, setting), mode=0o600)
     return setting
 
 
@@ -104,7 +104,7 @@ def review_spec(kit: Kit, task: Task, spot: Spot, asks: Asks) -> AttemptSpec:
     run, setting = kit.runs.ensure(task.name, task.attempt, step), setting_of(kit, task, spot)
     own, text = own_folder(spot.folder), kit.prompts.render_review(_iteration(kit, task, setting), about)
     prompts.write_files(own, {ASKED: text} | ({OUTPUT: about.artifact} if about.artifact else {}))
-    prompts.write_files(run, {prompts.PROMPT: text})
+    prompts.write_files(run, {prompts.PROMPT: text}, mode=0o600)
     kit.runs.note_agent(task.name, task.attempt, step, agent=reviewer.name, reader=reviewer.reader)
     setting = replace(setting, prompt_file=Path(f"{setting.worktree}/{OWN_FOLDER}/{ASKED}"))
     spec = _spec(kit, task, setting, reviewer.command, step, first=changes_for(reviewer, own))

@@ -79,7 +79,8 @@ def _write(kit: Kit, task: Task, spot: Spot) -> Ready:
     outer = {name: kit.inherited[name] for name in _OUTER if name in kit.inherited}
     found = variables(setting, outer, ceiling=kit.worktrees, changes=changes_of(kit, task))
     lines = [f"export {name}={shlex.quote(value)}" for name, value in sorted(found.items())]
-    write_files(spot.folder / OWN_FOLDER, {ENVIRONMENT: "".join(f"{line}\n" for line in lines)})
+    texts = {ENVIRONMENT: "".join(f"{line}\n" for line in lines)}
+    write_files(spot.folder / OWN_FOLDER, texts, mode=0o600)
     return Ready(spot.folder, found)
 
 

@@ -118,6 +118,7 @@ def detach(workspace: Workspace, arguments: Sequence[str]) -> int:
     """Start an engine in the background, and return its pid once it serves the workspace."""
     log = workspace.place.state / "engine.out"
     log.parent.mkdir(parents=True, exist_ok=True)
+    log.touch(0o600)
     with log.open("wb") as out:
         engine = subprocess.Popen(
             [sys.executable, "-P", "-m", "loopr", "run", "-C", str(workspace.place.root), *arguments],

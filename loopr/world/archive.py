@@ -25,6 +25,7 @@ class Archive:
                 return
             self.folder.mkdir(parents=True, exist_ok=True)
             fresh = self.folder / f".{digest}.{os.getpid()}.new"
+            fresh.touch(0o600)
             fresh.write_bytes(raw)
             fresh.replace(path)
 

@@ -31,7 +31,7 @@ class Bell:
             if not stat.S_ISFIFO(path.lstat().st_mode):
                 path.unlink()
         with suppress(FileExistsError):
-            os.mkfifo(path)
+            os.mkfifo(path, 0o600)
         self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # with a writer it never ends
 
     def fileno(self) -> int:

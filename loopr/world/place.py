@@ -165,6 +165,7 @@ def remember_place(place: Place) -> None:
     if file.is_file() and file.read_bytes() == text:
         return
     fresh = file.with_name(f"{_STATE_ROOT}.{os.urandom(6).hex()}.new")  # other threads and processes may do the same
+    fresh.touch(0o600)
     fresh.write_bytes(text)
     fresh.replace(file)
 

@@ -233,25 +233,28 @@ def render_context(iteration: Iteration) -> str:
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def write_files(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files as a whole into a folder where a command may have planted anything: no link is followed."""
+def write_files(folder: Path, texts: Mapping[str, str], *, mode: int = 0o666) -> None:
+    """Write files as a whole into a folder where a command may have planted anything: no link is followed.
+
+    In a worktree others may read them as they read its files: a sandbox may have a user of its own.
+    """
     try:
         with _opened(folder) as place:
             for name, text in texts.items():
-                _replace(place, name, text.encode("utf-8", "surrogateescape"))
+                _replace(place, name, text.encode("utf-8", "surrogateescape"), mode)
     except OSError as error:
         name = f"{folder}/{error.filename}" if error.filename in texts else str(folder)
         raise WorldError(f"cannot write {name}: {error.strerror or error}", hint=_remedy(error)) from error
 
 
-def _replace(place: int, name: str, raw: bytes) -> None:
+def _replace(place: int, name: str, raw: bytes, mode: int) -> None:
     """Write one file; what stood there goes, nobody reads these while they are made."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        file = os.open(name, flags, 0o666, dir_fd=place)
+        file = os.open(name, flags, mode, dir_fd=place)
     except FileExistsError:
         os.unlink(name, dir_fd=place)
-        file = os.open(name, flags, 0o666, dir_fd=place)
+        file = os.open(name, flags, mode, dir_fd=place)
     try:
         while raw:
             raw = raw[os.write(file, raw) :]

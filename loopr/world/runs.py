@@ -185,7 +185,8 @@ def _make_room(kept: dict[Any, Any]) -> None:
 def _write(path: Path, said: dict[str, Any]) -> None:
     """Write a small JSON document by rename."""
     fresh = f"{path.parent}/.{path.name}.new"
-    with open(fresh, "wb", buffering=0) as file:  # noqa: PTH123  # every attempt writes one
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         file.write(json.dumps(said).encode("utf-8", "surrogatepass"))
     os.replace(fresh, path)  # noqa: PTH105
 

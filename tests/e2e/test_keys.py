@@ -96,3 +96,11 @@ def test_doctor_names_variables_that_look_like_keys(repo: Repo) -> None:
     assert "DATABASE_URL, DB_PASSWORD, GH_PAT reach the commands of code" in said
     repo.loopr("set", "types.code.env.only", '["GH_PAT"]')
     assert "reach the commands" not in repo.loopr("doctor", code=None).out
+
+
+def test_the_state_folder_is_for_its_owner_alone(repo: Repo) -> None:
+    """The folder of the state lets nobody else in, and no file in it is for others either."""
+    repo.loopr("pause", "--all")
+    assert repo.state.stat().st_mode & 0o777 == 0o700
+    files = [each for each in repo.state.rglob("*") if not each.is_dir() and not each.is_symlink()]
+    assert [str(each) for each in files if each.stat().st_mode & 0o077] == []

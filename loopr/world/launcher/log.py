@@ -99,7 +99,7 @@ class Log:
         """Return the file of the moment, opened where it ends."""
         if self._descriptor < 0:
             path = f"{self._path}.{self._segments[-1]}" if self._segments else self._path
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             os.lseek(self._descriptor, 0, os.SEEK_END)
         return self._descriptor
 

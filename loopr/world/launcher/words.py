@@ -229,7 +229,7 @@ def replace_file(path: str, text: bytes) -> None:
 
 def write_file(path: str, text: bytes) -> None:
     """Write a file as a whole, or raise; half of it may be there then."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | HARMLESS, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | HARMLESS, 0o600)
     try:
         if os.write(descriptor, text) != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -85,7 +85,7 @@ def _log(state: Path) -> Iterator[int]:
     try:
         full = path.exists() and path.stat().st_size > LOG_BYTES
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (os.O_TRUNC if full else 0)
-        descriptor = os.open(path, flags, 0o666)
+        descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         raise WorldError(f"{path} cannot be written: {error.strerror}") from error
     try:

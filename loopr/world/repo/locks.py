@@ -31,10 +31,10 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 def held(path: Path) -> Iterator[int]:
     """Hold the lock of this file, and give its descriptor for those who shall keep it."""
     try:
-        descriptor = os.open(path, _OPEN, 0o666)
+        descriptor = os.open(path, _OPEN, 0o600)
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, _OPEN, 0o666)
+        descriptor = os.open(path, _OPEN, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield descriptor

@@ -25,6 +25,7 @@ def write_record(ground: Ground, clash: Clash) -> None:
     file = _file(ground, clash.name)
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(".new")
+    fresh.touch(0o600)
     fresh.write_text(json.dumps(clash._asdict()), encoding="utf-8")
     fresh.replace(file)
 

@@ -107,6 +107,7 @@ def load(ground: Ground) -> Slots:
 def save(ground: Ground, slots: Slots) -> None:
     """Write all slots; only for whoever holds the lock around what worktrees share."""
     fresh = _file(ground).with_suffix(".new")
+    fresh.touch(0o600)
     fresh.write_text(json.dumps([slot._asdict() for slot in slots.values()]), encoding="utf-8")
     fresh.replace(_file(ground))
 

@@ -185,6 +185,7 @@ def _is_left_by_use(key: str, value: str, prefix: str) -> bool:
 
 def note_move(ground: Ground, ref: str, commit: str) -> None:
     """Write down that a plan is about to come home, before it does: no loop has moved that branch."""
+    (ground.state / _OWN_MOVES).touch(0o600)
     with (ground.state / _OWN_MOVES).open("a", encoding="utf-8", errors="surrogateescape") as file:
         file.write(f"{ref} {commit}\n")
 
