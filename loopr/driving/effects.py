@@ -29,7 +29,7 @@ from loopr.driving.lookout import heed, resume
 from loopr.driving.materials import is_judge
 from loopr.driving.outcomes import trouble_before
 from loopr.driving.sites import site_of
-from loopr.errors import PlanError, Problem, SettingsError, WorldError
+from loopr.errors import LooprError, PlanError, Problem, SettingsError, WorldError
 from loopr.hands import FileHands
 from loopr.world.processes import Outcome
 from loopr.world.repo.ground import Ground
@@ -72,7 +72,8 @@ class Effects:
                 folders |= self._folders_of(loop, owner.attempt)
                 name = self._name_of(loop, owner.attempt)
                 supervisors[self.kit.runs.id_of(name, owner.attempt)] = owner.supervisor
-        resume(self.kit, forest)
+        with suppress(LooprError, OSError):  # what cannot be read now is looked at by the first attempt that ends
+            resume(self.kit, forest)
         states = self.jobs.attempts.adopt(folders, supervisors)
         self._known = {run for run, state in states.items() if state != "unclaimed"}
         self.jobs.attempts.sweep(str(self.kit.place.root), lambda lease: self._is_pulled(forest, lease))
@@ -86,7 +87,8 @@ class Effects:
 
     def heed(self, forest: Forest, loop: Loop) -> None:
         """Keep an eye on a loop that is at work, and on none that is not any more."""
-        heed(self.kit, forest, loop)
+        with suppress(LooprError, OSError):  # looked for again when its work is taken in
+            heed(self.kit, forest, loop)
 
     def _is_pulled(self, forest: Forest, lease: str) -> bool:
         """Say whether a lease is, or was, a pull worker's: its processes are not ours to end."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -101,8 +102,9 @@ class Sentry:
 
     def forget_all(self, loop: str, but: str = "") -> None:
         """Take it that no attempt of a loop will be asked about, but one."""
-        for run in [each for each in self._live if each.rpartition("#")[0] == loop and each != but]:
-            self.forget(run)
+        for run in list(self._live):
+            if run.rpartition("#")[0] == loop and run != but:
+                self._live.pop(run, None)
 
     def changed(self, run: str) -> Changed:
         """Say at an attempt's end what was changed while it was at work, but for what the user's checkout explains."""
@@ -123,7 +125,8 @@ class Sentry:
             self._marks, self._sight, self._fresh = marks, look(self._ground), set()
             self._remember()
         elif self._owing:
-            self._save()
+            with suppress(OSError):
+                self._save()
         guard(self._ground)
 
     def _notice(self) -> None:
@@ -147,7 +150,7 @@ class Sentry:
         """Put back settings that git cannot read; nothing of git's works before that."""
         if not any("" in each for each in settings_of(self._ground).values()):
             return []
-        tried = {name: bring_back(self._ground, name) for name in ("config", "config.worktree")}
+        tried = {name: _brought_back(self._ground, name) for name in ("config", "config.worktree")}
         return [f"{name} (git could not read it; {words})" for name, words in tried.items() if words]
 
     def _touched(self, found: list[Change]) -> list[Change]:
@@ -164,7 +167,7 @@ class Sentry:
             if len(self._live) == 1:
                 next(iter(self._live.values())).extend(names)
         for each in found:
-            undo, stays = back.get(each.name, ""), each.by_person or each in touched
+            undo, stays = back.get(each.name, ""), (each.by_person and not each.by_loopr) or each in touched
             if stays and _is_move(each) and not undo.startswith(IS_BACK):
                 self._news.append(self._moved(each, during, undo))
         kept = [each for each in found if not each.by_person and (each.harmless or each.name in self._fresh)]
@@ -199,8 +202,10 @@ class Sentry:
         """Keep what is seen, with what is still to be told, for an engine that takes over."""
         if self._sight is None or any("" in each for each in self._sight.settings.values()):
             return
-        keep(self._ground, [name for name, each in self._sight.settings.items() if each] + list(self._sight.files))
-        self._save()
+        names = [*(name for name, each in self._sight.settings.items() if each), *self._sight.files]
+        with suppress(OSError):  # a full disk keeps no copy, and keeps no loop from its work
+            keep(self._ground, names)
+            self._save()
 
     def _save(self) -> None:
         """Write down what was seen last, and what is still to be told."""
@@ -235,6 +240,14 @@ def _named(change: Change, back: str) -> str:
     was = f"was {change.before[:12]}" if change.before and change.name.startswith("refs/") else ""
     said = ", ".join(filter(None, [was, back]))
     return f"{change.name} ({said})" if said else change.name
+
+
+def _brought_back(ground: Ground, name: str) -> str:
+    """Put a file back as it was kept, and return what came of it."""
+    try:
+        return bring_back(ground, name)
+    except OSError as error:
+        return f"could not be put back: {error}"
 
 
 def _is_move(change: Change) -> bool:

@@ -102,13 +102,15 @@ def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
     """
     found = list(_set_otherwise(ground, before.settings, after.settings))
     found += [Change(_kind(name), name, was, now) for name, was, now in _differing(before.files, after.files)]
-    logged = _logged(ground, before.checkouts)
+    own = _own_moves(ground)
+    logged = own | _logged(ground, before.checkouts)
     moved = list(_differing(before.refs, after.refs))
     added = {ref: now for ref, was, now in moved if not was and (ref, now) not in logged}
     harmless = harmless_additions(ground, added, after.refs)
     for ref, was, now in moved:
         by_person = (ref, now) in logged or (ref == _STASH and _all_stashed_there(ground, was, now, logged))
-        found.append(Change(_kind(ref), ref, was, now, by_person=by_person, harmless=ref in harmless))
+        change = Change(_kind(ref), ref, was, now, by_person=by_person, harmless=ref in harmless)
+        found.append(change._replace(by_loopr=(ref, now) in own))
     return found
 
 
@@ -190,10 +192,15 @@ def note_move(ground: Ground, ref: str, commit: str) -> None:
         file.write(f"{ref} {commit}\n")
 
 
+def _own_moves(ground: Ground) -> set[tuple[str, str]]:
+    """Pair branches with the commits that homecomings have moved them to lately."""
+    lines = (line.partition(" ") for line in read_lines(ground.state / _OWN_MOVES)[-_LOG_LINES:])
+    return {(ref, commit) for ref, _, commit in lines}
+
+
 def _logged(ground: Ground, known: frozenset[str] | None) -> set[tuple[str, str]]:
-    """Pair branches with the commits that people's checkouts, or homecomings, have moved them to lately."""
-    own = (line.partition(" ") for line in read_lines(ground.state / _OWN_MOVES)[-_LOG_LINES:])
-    found = {(ref, commit) for ref, _, commit in own}
+    """Pair branches with the commits that people's checkouts have moved them to lately."""
+    found: set[tuple[str, str]] = set()
     for each in checkouts(ground):
         if each.ours or (known is not None and each.mark not in known):
             continue

@@ -235,3 +235,4 @@ class Change(NamedTuple):
     after: str
     by_person: bool = False
     harmless: bool = False
+    by_loopr: bool = False  # a plan that came home, as a person wished

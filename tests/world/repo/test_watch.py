@@ -300,3 +300,20 @@ def test_a_stash_that_the_users_checkout_made_is_a_persons(tmp_path: Path) -> No
     assert not by_person(lambda: stash(tree.folder))
     assert not by_person(lambda: (stash(tree.folder), stash(root)))
     assert not by_person(lambda: git(tree.folder, "stash", "drop"))
+
+
+def test_a_homecoming_is_told_as_no_move(tmp_path: Path) -> None:
+    """A branch that `land` has moved was moved as a person wished: it is known for that."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    watching = Sentry(ground)
+    watching.begin("one#1")
+    commit = git(root, "commit-tree", "-p", "main", "-m", "home", "HEAD^{tree}")
+    watch.note_move(ground, "refs/heads/main", commit)
+    git(root, "merge", "-q", "--ff-only", commit)
+    assert watching.changed("one#1") == NOTHING
+    watching.begin("two#1")
+    git(root, "commit", "-q", "--allow-empty", "-m", "mine")
+    (told,) = watching.changed("two#1").news
+    assert (told.branch, told.explained) == ("main", True)
