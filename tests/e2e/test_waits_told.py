@@ -62,35 +62,21 @@ def all_landed(repo: Repo) -> None:
     assert not repo.events("broke", "set_aside")
 
 
-def test_a_stopped_supervisor_is_named(repo: Repo) -> None:
-    """A supervisor that is stopped is named by the doctor, with the line that wakes it."""
+def test_what_nobody_wakes_is_named(repo: Repo) -> None:
+    """Where the engine and the launcher are stopped too, the doctor names each, with the line that wakes it."""
     process, supervisors = start(repo)
     assert wrong(repo) == []
-    pid = supervisors["demo/a"]
-    os.kill(pid, signal.SIGSTOP)
-    (found,) = wrong(repo)
-    assert found["check"] == "processes"
-    assert f"the supervisor of demo/a#1 (pid {pid}) is stopped" in found["text"]
-    assert f"kill -CONT {pid}" in found["hint"]
-    os.kill(pid, signal.SIGCONT)
-    assert wrong(repo) == []
-    for name in "ab":
-        repo.gates[name].open()
-    process.ended()
-    all_landed(repo)
-
-
-def test_stopped_commands_and_launchers_are_named(repo: Repo) -> None:
-    """A command that is stopped, and a launcher, are named too, each with its pid."""
-    process, _ = start(repo)
     claims = {each["lease"]: each for each in map(_read, (repo.state / "runs").glob("*/*/run.json"))}
-    pids = [claims["demo/a#1"]["pid"], claims["demo/a#1"]["launcher"]]
-    for pid in pids:
+    supervisor, launcher, command = supervisors["demo/a"], claims["demo/a#1"]["launcher"], claims["demo/b#1"]["pid"]
+    for pid in (process.pid, launcher, supervisor, command):
         os.kill(pid, signal.SIGSTOP)
-    texts = " ".join(each["text"] for each in wrong(repo))
-    assert f"a process of demo/a#1 (pid {pids[0]}) is stopped" in texts
-    assert f"the launcher (pid {pids[1]}) is stopped" in texts
-    for pid in pids:
+    found = {each["text"]: each["hint"] for each in wrong(repo) if each["check"] == "processes"}
+    texts, hints = " ".join(found), " ".join(found.values())
+    assert f"the supervisor of demo/a#1 (pid {supervisor}) is stopped" in texts
+    assert f"a process of demo/b#1 (pid {command}) is stopped" in texts
+    assert f"the launcher (pid {launcher}) is stopped" in texts
+    assert f"kill -CONT {supervisor}" in hints
+    for pid in (process.pid, command):  # the engine wakes its launcher, and that the supervisor
         os.kill(pid, signal.SIGCONT)
     for name in "ab":
         repo.gates[name].open()
