@@ -18,10 +18,11 @@ from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import Problem, SettingsError
 from loopr.world.place import common_git_dir, other_workspace, remember_place, repository_around
-from loopr.world.repo.ground import HEADS, Ground, open_ground
+from loopr.world.repo.ground import HEADS, PLANS, Ground, open_ground
 from loopr.world.repo.refs import read_refs
 
 if TYPE_CHECKING:
+    from loopr.core.observations import TipsFound
     from loopr.world.place import Place
     from loopr.world.settings import Settings
 
@@ -256,6 +257,29 @@ def _where(settings: Settings, project: str) -> str:
         if said := settings.story.get(key):
             return said[-1].where
     return ""
+
+
+def tips_in(workspace: Settled, scene: Scene) -> TipsFound | None:
+    """Say where the refs have plans of which the journal says nothing: it is from before it did."""
+    from loopr.core.moving import unrecorded
+    from loopr.core.observations import TipsFound
+
+    found: dict[str, str] = {}
+    for plan in unrecorded(scene):
+        repo = repo_of_plan(workspace, scene, plan)
+        top = top_of(workspace, repo)
+        if top is not None and top.is_dir():
+            ref = f"{PLANS}{plan}"
+            found[plan] = read_refs(ground_of(workspace, repo).door, ref).get(ref, "")
+    return TipsFound(found) if found else None
+
+
+def stands_at(ground: Ground, scene: Scene, plan: str) -> str:
+    """Return where a plan stands: as the journal says, or as the refs do where it is from before it did."""
+    if plan in scene.shared.tips:
+        return scene.shared.tip(plan).at
+    ref = f"{PLANS}{plan}"
+    return read_refs(ground.door, ref).get(ref, "")
 
 
 def base_of(ground: Ground, scene: Scene, plan: str) -> str:

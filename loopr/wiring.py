@@ -249,7 +249,17 @@ class Workspace:
             with Journal.open(self.place.journal, create=True) as journal:
                 mind = Mind(Journalled(journal), wall_clock, self.actor)
                 self.in_force.take_up(mind)
+                self._take_tips(mind)
                 yield Engine(mind, self.hands())
+
+    def _take_tips(self, mind: Mind) -> None:
+        """Take plans to stand where the refs say, where the journal is from before it said so."""
+        from loopr.core.moving import unrecorded
+
+        if any(unrecorded(mind.forest)):
+            from loopr.driving.building import take_tips
+
+            take_tips(self, mind)
 
     @contextmanager
     def visit(self) -> Iterator[Engine]:

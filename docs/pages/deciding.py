@@ -26,7 +26,7 @@ _MOST_ARROWS = 4
 def lifecycle_page() -> str:
     """Tell the statuses, draw the table of the law, and give it whole."""
     far = [event_link(NAMES[cls]) for cls, rule in LIFECYCLE.items() if _moves(rule) and not _drawn(rule)]
-    rules = ((event_link(NAMES[cls]), _froms(rule), _tos(rule), rule.remark) for cls, rule in LIFECYCLE.items())
+    rules = ((event_link(NAMES[cls]), _froms(rule), _tos(rule), _remark(rule)) for cls, rule in LIFECYCLE.items())
     return page(
         "Lifecycle",
         "`loopr/core/lifecycle.py` and `loopr/core/model.py`",
@@ -119,6 +119,11 @@ def _kind(annotation: Any) -> str:
     return _KINDS[annotation if isinstance(annotation, str) else annotation.__forward_arg__]
 
 
+def _remark(rule: Rule) -> str:
+    """Say what else is to be known of a row of the table."""
+    return rule.remark + ("; of a landing only until that has begun" if rule.gives_way else "")
+
+
 def event_link(name: str) -> str:
     """Link an event from a page of docs/."""
     return f"[`{name}`](reference/events.md#{name})"
@@ -129,7 +134,8 @@ def events_page() -> str:
     about_loops = [name for name, cls in EVENTS.items() if issubclass(cls, LoopEvent)]
     return page(
         "Events",
-        "`loopr/core/events.py`, `judge_events.py` and `workspace_events.py` beside it, and `loopr/ui/story.py`",
+        "`loopr/core/events.py`, with `judge_events.py`, `plan_events.py` and `workspace_events.py`, and "
+        "`loopr/ui/story.py`",
         "Everything that was ever decided, as `loopr events` prints it. With `--json` each line is an object with "
         "`seq`, `at`, `event`, `loop`, `actor` and `data`; below are the fields of `data`. Events are history and are "
         "kept: one whose fields change gets a new version, and older ones are lifted to it when they are read. "
@@ -149,7 +155,8 @@ def events_page() -> str:
 def _event(name: str) -> str:
     """Tell one event."""
     cls = EVENTS[name]
-    own = [(code(each.name), _kind(each.type)) for each in fields(cls) if each.name != "loop"]
+    told = {"loop"} if issubclass(cls, LoopEvent) else set()
+    own = [(code(each.name), _kind(each.type)) for each in fields(cls) if each.name not in told]
     reads = story.sentence(name, {each.name: f"‹{each.name}›" for each in fields(cls)})
     parts = [f"### {name}", one_line(cls.__doc__), f"Version {VERSIONS.get(name, 1)}. Reads: “{reads}”."]
     return "\n\n".join([*parts, *([table(("field", "is"), own)] if own else [])])

@@ -11,10 +11,16 @@ from typing import Any
 from loopr.core import events as e
 from loopr.core.judge_events import VerdictGiven
 from loopr.core.model import NO_USAGE, Ending, Failure, Lease, Loop, Status, Usage
+from loopr.core.plan_events import LandingBegan
 from loopr.errors import Impossible
 
 S = Status
-_LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
+_LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING, S.LANDING})
+
+
+def lands(loop: Loop) -> bool:
+    """Say whether the landing of a loop has begun: its plan's branch is about to move, and there is no way back."""
+    return loop.lease is not None and loop.lease.lands
 
 
 def let_go(loop: Loop) -> Loop:
@@ -199,6 +205,11 @@ def _gone(loop: Loop, event: e.AttemptGone, at: int) -> Loop:
     return over(loop)
 
 
+def _landing_began(loop: Loop, event: LandingBegan, at: int) -> Loop:
+    """Begin the landing."""
+    return loop._replace(lease=_lease(loop)._replace(lands=True))
+
+
 def _landed(loop: Loop, event: e.Landed, at: int) -> Loop:
     """Be done: integrated and published."""
     return finish(over(loop), event.digest, at)._replace(landed=event.commit or loop.landed)
@@ -234,6 +245,7 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.Broke: _broke,
     e.SetAside: _set_aside,
     e.Passed: _passed,
+    LandingBegan: _landing_began,
     e.Landed: _landed,
     e.Conflicted: _conflicted,
     e.Stopped: _stopped,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from loopr.core import events as e
+from loopr.core.attempt import lands
 from loopr.core.codec import decode, encode
 from loopr.core.entries import Artifact, Entry, encode_entry, identity, outline_digest
 from loopr.core.lifecycle import allows
@@ -229,8 +230,8 @@ def undeclare(scene: Scene, loop_id: str) -> Iterator[e.Event]:
 
 
 def defer_if_landing(loop: Loop, event: e.LoopEvent) -> e.LoopEvent:
-    """Keep what a landing loop must not hear before its landing is over: a cancel, and the last word on its entry."""
-    if loop.status is not Status.LANDING:
+    """Keep what a loop that lands must not hear before that is over: a cancel, and the last word on its entry."""
+    if not lands(loop) and loop.deferred is None:
         return event
     kept = json.loads(loop.deferred[1]) if loop.deferred is not None else {}
     kept["cancel" if isinstance(event, e.Cancelled) else "entry"] = encode(event)

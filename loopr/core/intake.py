@@ -25,6 +25,7 @@ from loopr.core.events import Event
 from loopr.core.judge_events import VerdictGiven
 from loopr.core.limits import judge_lane, own_budget_reached
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
+from loopr.core.moving import MOVING, begin, moved_by, stayed_for
 from loopr.core.scene import Scene
 from loopr.core.serving import SERVING
 
@@ -63,6 +64,7 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
         yield e.Declared(seen.plan, scene.policy.root_type, None, terms)
     if bound is None:
         yield w.PlanBound(seen.plan, seen.source, seen.digest, seen.base_branch, seen.base_commit, seen.repo)
+        yield from begin(scene, seen.plan, seen.base_commit)
     elif (bound.source, bound.digest) != (seen.source, seen.digest):
         yield w.PlanBound(seen.plan, seen.source, seen.digest, bound.base_branch, bound.base_commit, bound.repo)
     if known is not None and bound is not None and bound.digest == seen.digest:
@@ -277,6 +279,7 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
     loop = current(scene, seen.loop, seen.attempt)
     if loop is None or loop.status is not Status.LANDING:
         return
+    yield from moved_by(scene, loop)
     yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest)
     place = _place(scene, loop)
     problems = outline_problems(scene, loop, seen.artifact, place) if seen.artifact is not None else []
@@ -294,6 +297,7 @@ def _landing_failed(scene: Scene, seen: o.LandingFailed, now: int) -> Iterator[E
     loop = current(scene, seen.loop, seen.attempt)
     if loop is None or loop.status is not Status.LANDING:
         return
+    yield from stayed_for(scene, loop, seen.trouble.reason)
     yield from cost(scene, loop, seen.trouble, now)
     yield from after_landing(scene, loop)
 
@@ -335,5 +339,6 @@ _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.LandingFailed: _landing_failed,
     o.StopSeen: _stop_seen,
     o.Noticed: _noticed,
+    **MOVING,
     **SERVING,
 }

@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from loopr.core import events as e
 from loopr.core import workspace_events as w
+from loopr.core.attempt import lands
 from loopr.core.codec import NAMES
 from loopr.core.judge_events import VerdictGiven
 from loopr.core.model import Loop, Status
+from loopr.core.plan_events import LandingBegan
 from loopr.core.steps import STEPS, declared, stays_engaged
 from loopr.errors import Impossible
 
@@ -24,18 +26,24 @@ _WAITING = frozenset({S.PENDING, S.PARKED, S.FAILED})
 
 
 class Rule(NamedTuple):
-    """One row of the table; `tos` None means that the status stays as it is."""
+    """One row of the table; `tos` None means that the status stays as it is.
+
+    `gives_way` is true where a landing gives way only until it has begun: until its branch is about to move.
+    """
 
     froms: frozenset[Status]
     tos: frozenset[Status] | None
     remark: str
+    gives_way: bool = False
 
 
-def _row(froms: frozenset[Status] | Status, tos: frozenset[Status] | Status | None, remark: str) -> Rule:
+def _row(
+    froms: frozenset[Status] | Status, tos: frozenset[Status] | Status | None, remark: str, *, gives_way: bool = False
+) -> Rule:
     """Write a row with single states or sets of them."""
     left = frozenset({froms}) if isinstance(froms, Status) else froms
     right = frozenset({tos}) if isinstance(tos, Status) else tos
-    return Rule(left, right, remark)
+    return Rule(left, right, remark, gives_way)
 
 
 LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
@@ -61,30 +69,39 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.Rejected: _row(S.AWAITING, S.FAILED, "a person said no"),
     e.IterationAsked: _row(S.AWAITING, S.PENDING, "iteration + 1, not counted against the maximum"),
     e.CandidateReplaced: _row(S.AWAITING, None, "a person edited the candidate; it still needs the approval"),
+    LandingBegan: _row(S.LANDING, None, "the plan branch is about to move: from here on it is never interrupted"),
     e.Landed: _row(S.LANDING, S.COMPLETE, "branch moved, artifact published, event recorded, in this order"),
     e.Conflicted: _row(
         frozenset({S.CHECKING, S.LANDING}),
         frozenset({S.PENDING, S.PARKED, S.FAILED}),
         "as refused, and conflicts + 1; a check that merges first may find it too",
     ),
-    e.Stopped: _row(_LIVE, S.PENDING, "free: somebody asked for a stop now"),
+    e.Stopped: _row(_LIVE | {S.LANDING}, S.PENDING, "free: somebody asked for a stop now", gives_way=True),
     e.AttemptGone: _row(_ALL, None, "a stopped attempt is known to have ended"),
     e.ArtifactAccepted: _row(
         _WAITING | _LIVE | {S.COMPLETE}, S.COMPLETE, "a person's file passed the format check; a live attempt stops"
     ),
     e.InputChanged: _row(
-        _ALL - {S.LANDING, S.CANCELLED, S.INVALIDATED}, S.PENDING, "generation + 1 if it was ever leased"
+        _ALL - {S.CANCELLED, S.INVALIDATED}, S.PENDING, "generation + 1 if it was ever leased", gives_way=True
     ),
     e.OutlineChanged: _row(
-        _ALL - {S.LANDING, S.CANCELLED, S.INVALIDATED}, S.PENDING, "its entry declares other children: settled anew"
+        _ALL - {S.CANCELLED, S.INVALIDATED},
+        S.PENDING,
+        "its entry declares other children: settled anew",
+        gives_way=True,
     ),
     e.EntryChanged: _row(_ALL - {S.INVALIDATED}, None, "place, needs, parallel, budget: at once, nothing is run again"),
-    e.Undeclared: _row(_ALL - {S.LANDING, S.INVALIDATED}, S.INVALIDATED, "with its subtree"),
+    e.Undeclared: _row(_ALL - {S.INVALIDATED}, S.INVALIDATED, "with its subtree", gives_way=True),
     e.DeclaredAgain: _row(
         S.INVALIDATED, frozenset({S.PENDING, S.COMPLETE}), "complete if its finished work has the same input"
     ),
-    e.Deferred: _row(S.LANDING, None, "landing is never interrupted: applied once it is over"),
-    e.Cancelled: _row(_WAITING | _LIVE | {S.AWAITING}, S.CANCELLED, "a complete loop stays complete and gets a hold"),
+    e.Deferred: _row(S.LANDING, None, "a landing that has begun is never interrupted: applied once it is over"),
+    e.Cancelled: _row(
+        _WAITING | _LIVE | {S.AWAITING, S.LANDING},
+        S.CANCELLED,
+        "a complete loop stays complete and gets a hold",
+        gives_way=True,
+    ),
     e.Unparked: _row(S.PARKED, S.PENDING, "failures 0, iteration kept"),
     e.Retried: _row(
         frozenset({S.PARKED, S.FAILED, S.CANCELLED, S.PENDING}), S.PENDING, "all counters 0, same worktree"
@@ -103,7 +120,8 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
 
 def allows(loop: Loop, event: e.LoopEvent) -> bool:
     """Say whether the table has a row for this event in the loop's present state."""
-    return loop.status in LIFECYCLE[type(event)].froms
+    rule = LIFECYCLE[type(event)]
+    return loop.status in rule.froms and not (rule.gives_way and lands(loop))
 
 
 def evolve(loop: Loop | None, event: e.LoopEvent, at: int) -> Loop:
@@ -115,7 +133,7 @@ def evolve(loop: Loop | None, event: e.LoopEvent, at: int) -> Loop:
         return declared(event, at)
     if loop is None:
         raise Impossible(f"{NAMES[type(event)]} for {event.loop}, which was never declared")
-    if loop.status not in rule.froms:
+    if not allows(loop, event):
         raise Impossible(f"{NAMES[type(event)]} for {loop.id}, which is {loop.status}")
     _fence(loop, event)
     after = STEPS[type(event)](loop, event, at)

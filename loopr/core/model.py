@@ -111,6 +111,7 @@ class Lease(NamedTuple):
     judge_only: bool = False
     agent: str = ""
     supervisor: str = ""
+    lands: bool = False  # the branch is about to move: there is no way back
 
 
 class Ending(NamedTuple):

@@ -5,6 +5,7 @@ An observation may be late, repeated or stale; `intake.py` is the one place that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from loopr.core.entries import Artifact
@@ -172,6 +173,20 @@ class Judged(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class LandingReady(Observation):
+    """A loop's landing is made and judged: it would move the plan's branch from one commit to another.
+
+    Both are the same where it has nothing to land, and empty where it works without git.
+    """
+
+    loop: str
+    attempt: int
+    old: str = ""
+    new: str = ""
+    loop_tip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LandingDone(Observation):
     """The loop's commits are on the plan branch and its artifact is published."""
 
@@ -197,6 +212,36 @@ class StopSeen(Observation):
 
     loop: str
     attempt: int
+
+
+# --- where plans stand --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStands(Observation):
+    """The branch of a plan stands where it was announced to move to, or cannot, for a reason."""
+
+    plan: str
+    new: str
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignSeen(Observation):
+    """The branch of a plan was at a commit that loopr did not bring it to, or gone; what was done about it."""
+
+    plan: str
+    tip: str
+    kept: str = ""
+    back: str = ""
+    during: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TipsFound(Observation):
+    """Where the refs say that plans stand, of which the journal says nothing; empty where a plan has not begun."""
+
+    tips: Mapping[str, str]
 
 
 # --- the engine and its machine -----------------------------------------------------------------------------------

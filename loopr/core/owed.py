@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from loopr.core.attempt import lands
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
 
@@ -77,12 +78,17 @@ def owed_to(loop: Loop) -> Iterator[Effect]:
 
 
 def landings(forest: Forest) -> Iterator[Land]:
-    """List for each plan the landing loop that is first in tree order."""
+    """List for each plan the loop whose landing has begun, else the landing one that is first in tree order.
+
+    None where the branch moves by a person's word: that comes first.
+    """
     first: dict[str, Loop] = {}
     for loop_id in forest.tree.by_status[Status.LANDING]:
         loop = forest.loops[loop_id]
         known = first.setdefault(loop.plan, loop)
-        if forest.tree.order(loop) < forest.tree.order(known):
+        if (not lands(loop), forest.tree.order(loop)) < (not lands(known), forest.tree.order(known)):
             first[loop.plan] = loop
     for loop in first.values():
-        yield Land(loop.id, loop.attempt)
+        tip = forest.shared.tip(loop.plan)
+        if lands(loop) or tip.moving is None or tip.begins:
+            yield Land(loop.id, loop.attempt)

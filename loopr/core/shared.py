@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from loopr.core.model import Bound, Convoy, Engine, Hold, Host, Lane
 from loopr.core.policy import Policy, decode_policy, encode_policy
+from loopr.core.tips import NO_TIP, Tip, read_tip
 
 WORKSPACE = "workspace:"
 """The scope under which everything is held; a plan may be called `workspace`, and no id has a colon."""
@@ -84,6 +85,7 @@ class Shared:
         self.completed: dict[str, int] = {}
         self.convoys: dict[str, Convoy] = {}
         self.plans: dict[str, Bound] = {}
+        self.tips: dict[str, Tip] = {}
         self.problems: dict[str, str] = {}
         self.heard: dict[str, int] = {}
         self.denied: dict[str, Denied] = {}
@@ -99,6 +101,10 @@ class Shared:
     def lane(self, name: str) -> Lane:
         """Return a lane's state; one that was never hit works."""
         return self.lanes.get(name, _FRESH_LANE)
+
+    def tip(self, plan: str) -> Tip:
+        """Return where the branch of a plan stands."""
+        return self.tips.get(plan, NO_TIP)
 
     def paced_until(self) -> int:
         """Say from when the next round may begin, after one that was cut short."""
@@ -206,6 +212,7 @@ class Shared:
             "completed": self.completed,
             "convoy": self.convoys,
             "plan": self.plans,
+            "tip": self.tips,
             "problem": self.problems,
             "heard": self.heard,
             "denied": self.denied,
@@ -220,6 +227,7 @@ _READ: Mapping[str, Any] = {
     "completed": int,
     "convoy": lambda value: Convoy(tuple(value[0]), value[1]),
     "plan": lambda value: Bound(*value),
+    "tip": read_tip,
     "problem": str,
     "heard": int,
     "denied": lambda value: Denied(*value),

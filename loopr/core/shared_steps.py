@@ -5,11 +5,13 @@ Knows `Shared` and the events of `workspace_events.py`; called by `forest.py` al
 
 from __future__ import annotations
 
+from loopr.core import plan_events as p
 from loopr.core import workspace_events as w
 from loopr.core.events import Event
 from loopr.core.model import Bound, Convoy, Engine, Hold, Host
 from loopr.core.policy import decode_policy
 from loopr.core.shared import Accepted, Moved, Shared, Suspects, moved_key
+from loopr.core.tips import Moving, Tip
 
 RAMP_END = 1 << 16
 """A ramp that has grown this wide is no ramp any more."""
@@ -23,12 +25,6 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
         case w.PlanBound():
             bound = Bound(event.source, event.digest, event.base_branch, event.base_commit, event.repo)
             shared.put("plan", event.plan, bound)
-        case w.HostChanged():
-            shared.host = Host(event.reason, event.until, event.refusals)
-            shared.dirty.add("host")
-        case w.HostWorked():
-            shared.host = shared.host._replace(refusals=0)
-            shared.dirty.add("host")
         case w.ConvoyFormed():
             known = shared.convoys.get(event.name, Convoy())
             members = dict.fromkeys((*known.members, *event.members))
@@ -41,12 +37,26 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
             _apply_word(shared, event)
         case w.SharedGrew() | w.SharedHarmed() | w.SuspectsCleared() | w.BranchMoved() | w.PlanCameHome():
             _apply_look(shared, event)
+        case p.TipForeign() | p.TipsTaken():
+            pass  # told, and nothing else
         case w.ScopeHeld() | w.ScopeLifted():
             _apply_hold(shared, event, at)
         case w.LaneRested() | w.LaneWorked() | w.LaneMeasured() | w.LaneParked() | w.LaneReset():
             _apply_lane(shared, event, at)
+        case p.PlanMoving() | p.PlanMoved() | p.PlanStayed():
+            _apply_tip(shared, event)
         case _:
             _apply_engine(shared, event, at)
+
+
+def _apply_tip(shared: Shared, event: p.PlanMoving | p.PlanMoved | p.PlanStayed) -> None:
+    """Note where the branch of a plan stands, and where it is about to."""
+    at, moving = shared.tip(event.plan).at, None
+    if isinstance(event, p.PlanMoving):
+        moving = Moving(event.old, event.new, event.why, event.loop, event.loop_tip)
+    elif isinstance(event, p.PlanMoved):
+        at = event.new
+    shared.put("tip", event.plan, Tip(at, moving))
 
 
 def _apply_word(shared: Shared, event: w.ProblemSeen | w.ProblemGone | w.ListenerHeard | w.ListenerLeft) -> None:
@@ -151,7 +161,7 @@ def _apply_lane(shared: Shared, event: _LaneEvent, at: int) -> None:
 
 
 def _apply_engine(shared: Shared, event: Event, at: int) -> None:
-    """Note what the engine does."""
+    """Note what the engine does, and its machine."""
     match event:
         case w.EngineStarted():
             shared.engine = Engine(started_at=at, serving=bool(shared.accepted.seal))
@@ -160,6 +170,12 @@ def _apply_engine(shared: Shared, event: Event, at: int) -> None:
             shared.engine = shared.engine._replace(draining=True)
         case w.EngineEnded():
             shared.engine = shared.engine._replace(draining=False, cut_short=False, serving=False)
+        case w.HostChanged():
+            shared.host = Host(event.reason, event.until, event.refusals)
+            shared.dirty.add("host")
+        case w.HostWorked():
+            shared.host = shared.host._replace(refusals=0)
+            shared.dirty.add("host")
         case w.RoundCut():
             shared.engine = shared.engine._replace(cut_short=True, last_grant_at=at)
         case w.ClockMoved():

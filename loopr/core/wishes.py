@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from loopr.core import events as e
+from loopr.core import moving
 from loopr.core import workspace_events as w
+from loopr.core.attempt import lands
 from loopr.core.choose import ENGINE
 from loopr.core.declaring import awaits_cancel, cancel_event
 from loopr.core.events import Event
@@ -24,6 +26,7 @@ from loopr.errors import NotFound, StaleLease, UserError
 CLEARED = "cleared"
 STOPPED = "the engine was stopped by "
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
+_MAY_STOP = _LIVE | {Status.LANDING}
 _STUCK = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
 _JUDGED = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
 
@@ -68,7 +71,7 @@ def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = Fal
         yield e.Held(scope, by, reason)
     if at_once:
         for loop in _in_scope(scene, scope):
-            if loop.status in _LIVE:
+            if loop.status in _MAY_STOP and not lands(loop):
                 yield e.Stopped(loop.id, loop.attempt, f"paused by {by}")
 
 
@@ -231,6 +234,8 @@ def begin_at(scene: Scene, plan: str, commit: str) -> Iterator[Event]:
     bound = scene.shared.plans.get(plan)
     if bound is not None and commit not in ("", bound.base_commit):
         yield w.PlanBound(plan, *bound._replace(base_commit=commit))
+    if scene.shared.tip(plan).begins:
+        yield from moving.begin(scene, plan, commit)
 
 
 def form_convoy(scene: Scene, name: str, members: tuple[str, ...]) -> Iterator[Event]:

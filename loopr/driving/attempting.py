@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from loopr.core import observations as o
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
-from loopr.driving.acts import Act, Asked, Do, Later, Run, StopAsked, Tell, Until
+from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.handovers import is_plain_file, keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
@@ -36,10 +36,10 @@ from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import take_over, take_together
-from loopr.world.repo.locks import held
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
-from loopr.world.repo.words import Committed, Message, PlanTip
+from loopr.world.repo.tips import alone_with_plans
+from loopr.world.repo.words import Committed, Message
 from loopr.world.repo.worktrees import take
 from loopr.world.result_file import Advice, Reported, read_advice
 from loopr.world.runs import CIRCUMSTANCES, OUTPUT, Refusal
@@ -129,9 +129,9 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
         plain = write(kit, task, Spot(folder))
         yield from run_before(kit, task, Spot(folder), {"pre_run": kit.settings.hooks.get("pre_run")})
         return plain
-    while isinstance(made := (yield Do(lambda: _make_folder(kit, task, ground))), Problem):
-        yield Later(made)
-    spot = made
+    spot: Spot = yield Do(lambda: _make_folder(kit, task, ground))
+    if task.begins:
+        yield Tell(o.PlanStands(task.loop.plan, task.tip))
     own = own_folder(spot.folder)
     if not is_plain_file(own / READY):
         settings = kit.settings.of_project(task.loop.project)
@@ -152,26 +152,25 @@ def _drop_old_runs(kit: Kit, task: Task) -> None:
             shutil.rmtree(each, ignore_errors=True)
 
 
-def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot | Problem:
+def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
     """Take the loop's worktree, with the newest of its plan's work in it."""
     claim(kit.place, ground)
     sentry = kit.sentry_of(task)
     if sentry is not None:  # before git touches anything that a loop may have left
         sentry.begin(task.loop.lease_id)
-    with held(ground.state / "locks" / "plans.lock"):  # others may prepare the first work of a plan at this moment
-        tip: PlanTip = ensure_plan(ground, task.loop.plan, task.base_commit)
-    if tip.problem is not None:
-        return tip.problem
+    if task.begins:
+        with alone_with_plans(ground):  # others may prepare the first work of a plan at this moment
+            ensure_plan(ground, task.loop.plan, task.tip)
     set_deserted_aside(kit.runs, ground, task.name, task.attempt)
-    worktree = take(ground, task.name, tip.tip, living_in)
+    worktree = take(ground, task.name, task.tip, living_in, known=bool(task.loop.base_commit))
     if not worktree.fresh and read_record(ground, task.name) is None:  # what is there may be all there is of it
         commit_attempt(ground, task.name, task.attempt - 1, message_of(kit, task))
     base = worktree.tip
-    if not (worktree.fresh and worktree.tip == tip.tip):
+    if not (worktree.fresh and worktree.tip == task.tip):
         if task.attempt % TRIES_TOGETHER == 0 and kit.settings.land.history != "merge":
-            take_together(ground, task.name, task.loop.plan, kit.clock())
+            take_together(ground, task.name, task.tip, kit.clock())
         put_steps_back(kit, task, ground, lambda: None)  # all is committed
-        base = take_over(ground, task.name, task.loop.plan, kit.clock()).tip
+        base = take_over(ground, task.name, task.tip, kit.clock()).tip
     return _note_spot(kit, task, Spot(worktree.folder, base))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from loopr.core.accepting import holds_back
 from loopr.core.forest import Forest
+from loopr.core.intake import interpret
 from loopr.core.observations import SettingsSeen
 from loopr.driving.beside import Beside
 from loopr.driving.driver import Driver, Step
@@ -21,10 +22,11 @@ from loopr.driving.kit import Kit
 from loopr.driving.looking import Looking
 from loopr.driving.rules import Reloaded, Rules
 from loopr.driving.sentry import Sentry
+from loopr.driving.tips import Tips
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine, Journalled, Mind
 from loopr.errors import SettingsError
-from loopr.grounds import Settled, Written, check_homes, grounds_of
+from loopr.grounds import Settled, Written, check_homes, grounds_of, tips_in
 from loopr.hands import FileHands
 from loopr.inforce import Basis, InForce
 from loopr.world.bell import Bell
@@ -73,6 +75,7 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
     check_homes(around, mind.forest)
     proc.become_private()  # nor can a command take our line to the launcher from us
     around.in_force.tidy(mind.forest.shared.accepted)
+    take_tips(around, mind)
     attempts = Attempts.open(place.state)
     stack.callback(attempts.close)
     engine = Engine(mind, kit.hands)
@@ -90,9 +93,17 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
         rules=Rules(Source(around, kit, engine), mind.forest.shared.accepted, kit.hands),
         beside=Beside(kit, jobs, journal),
         hearing=Hearing(kit.runs),
+        tips=Tips(kit, jobs),
         step=step,
         begun=begun,
     )
+
+
+def take_tips(around: Settled, mind: Mind) -> None:
+    """Take plans to stand where the refs say, where the journal is from before it said so."""
+    found = tips_in(around, mind.forest)
+    if found is not None:
+        mind.decide(lambda forest, now: interpret(forest, found, now))
 
 
 def kit_of(around: Surroundings, clock: Callable[[], int]) -> Kit:

@@ -28,6 +28,7 @@ from loopr.driving.keeping import JOURNAL_PLACE
 from loopr.driving.leaving import Leaving, longest_grace_secs
 from loopr.driving.looking import Looking
 from loopr.driving.rules import PLACE, Rules
+from loopr.driving.tips import Tips
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine
 from loopr.errors import WorldError
@@ -65,6 +66,7 @@ class Driver:
         rules: Rules,
         beside: Beside,
         hearing: Hearing,
+        tips: Tips,
         step: Step = lambda name: None,
         begun: Sequence[Event] = (),
     ) -> None:
@@ -72,6 +74,7 @@ class Driver:
         self._effects, self._looking, self._bell, self._upkeep = effects, looking, bell, upkeep
         self._beside, self._hearing, self._rules = beside, hearing, rules
         self._begun = begun  # what has happened before, in the same breath
+        self._tips = tips
         self._jobs: Jobs = effects.jobs
         self._leaving = Leaving(effects.kit, effects.jobs)
         self._step = step
@@ -189,6 +192,7 @@ class Driver:
         self._beside.begin(self.forest, mind.seq)
         self._looking.start()
         self._effects.adopt(self.forest)
+        self._tips.look(self.forest, self.engine.mind.now())  # before anything starts
         seen = list(self._upkeep.look(self.forest, self.engine.mind.now()))  # before anything starts
         seen += self._looking.gather(self.forest, self._hands())
         events += self.engine.learn(seen, choose)
@@ -264,6 +268,7 @@ class Driver:
 
     def _sense(self, now: int) -> Iterator[o.Observation]:
         """Hear what has become of commands, threads, artifacts and the machine."""
+        self._tips.look(self.forest, now)
         yield from self._upkeep.look(self.forest, now)
         yield from self._hearing.look(self.forest, now)
         self._jobs.hear(self._attempts.poll())
@@ -325,7 +330,7 @@ class Driver:
                 self._effects.tidy(self.forest, loop)
             if loop.status in _LOOKED_AT:
                 self._looking.forget(loop_id)
-        if self.forest.tree.by_status[Status.LANDING]:
+        if self.forest.tree.by_status[Status.LANDING] and not self._unheard:
             self._perform(landings(self.forest))
         if not self._leaving.has_begun:
             self._effects.declare(self.forest, self.engine.mind.find_entry)
@@ -344,7 +349,7 @@ class Driver:
         show(self.forest, events, self.engine.mind.now())
 
 
-CLEARING = frozenset({"tidy", "pack"})
+CLEARING = frozenset({"tidy", "pack", "tips"})
 """Acts that keep no engine whose work has settled, where somebody else keeps them."""
 _OVER = frozenset({Status.COMPLETE, Status.INVALIDATED})
 _LOOKED_AT = frozenset({Status.COMPLETE, Status.PENDING, Status.PARKED, Status.FAILED})  # a file may count by now

@@ -17,6 +17,7 @@ from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.naming import generation_name, is_judge_room, judge_room
+from loopr.core.tips import BRANCH_PLACE
 from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell
 from loopr.driving.attempting import attempt
 from loopr.driving.ending import give_back, known_names, pack, stop
@@ -24,11 +25,12 @@ from loopr.driving.jobs import Jobs, Key
 from loopr.driving.judging import Fits, judge
 from loopr.driving.keeping import copy_journal
 from loopr.driving.kit import Kit, Task
-from loopr.driving.landing import bring_home
+from loopr.driving.landing import Course, bring_home
 from loopr.driving.lookout import heed, resume
 from loopr.driving.materials import is_judge
 from loopr.driving.outcomes import trouble_before
 from loopr.driving.sites import site_of
+from loopr.driving.tips import at_work
 from loopr.errors import LooprError, PlanError, Problem, SettingsError, WorldError
 from loopr.hands import FileHands
 from loopr.world.processes import Outcome
@@ -119,8 +121,11 @@ class Effects:
                 fits, left = _fits(forest, loop), self._judges_left(loop)
                 self._begin("judge", loop, forest, entries, lambda task: judge(self.kit, task, fits, left))
             case w.Land() if not self._plan_lands(loop.plan):
-                fits, left = _fits(forest, loop), self._judges_left(loop)
-                self._begin("land", loop, forest, entries, lambda task: bring_home(self.kit, task, fits, left))
+                moving = forest.shared.tip(loop.plan).moving
+                ours = moving if moving is not None and moving.loop == loop.id else None
+                lags = f"{BRANCH_PLACE}{loop.plan}" in forest.shared.problems
+                course = Course(_fits(forest, loop), self._judges_left(loop), ours, at_work(forest), lags)
+                self._begin("land", loop, forest, entries, lambda task: bring_home(self.kit, task, course))
             case w.StopAttempt():
                 self._stop(forest, entries, loop, effect.attempt)
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.forest import Forest
@@ -37,6 +38,13 @@ EVERY_MS = 1_000
 FIRST_REST_MS, LONGEST_REST_MS, LONGEST_AFTER_CHANGE_MS = 2_000, 300_000, 30_000
 PATIENT_TRIES = 2  # what is in the way after so many is for a person, and nobody waits for it
 Mark = tuple[int, ...]
+
+
+class Leaving(NamedTuple):
+    """A plan, and where it stands."""
+
+    plan: str
+    stands: str
 
 
 class _Owed:
@@ -101,7 +109,7 @@ class Homecoming:
                 if moved is not None and not moved.explained:
                     act = self._leave_to_person(plan, bound, owed)
                 else:
-                    act = self._bring_home(plan, bound, owed, now)
+                    act = self._bring_home(Leaving(plan, forest.shared.tip(plan).at), bound, owed, now)
                 broken = partial(self._refused, plan, owed)
                 self._jobs.begin(Key("home", f"home of {plan}", 0), act, broken)
                 return
@@ -115,10 +123,11 @@ class Homecoming:
 
     # -- one of them
 
-    def _bring_home(self, plan: str, bound: Bound, owed: _Owed, now: int) -> Act:
+    def _bring_home(self, leaving: Leaving, bound: Bound, owed: _Owed, now: int) -> Act:
         """Bring a plan home, as `loopr land` does it."""
+        plan, stands = leaving
         ground = self._kit.grounds.get(bound.repo)
-        if ground is not None and not (yield Do(lambda: is_home(ground, plan, bound.base_branch))):
+        if ground is not None and not (yield Do(lambda: is_home(ground, stands, bound.base_branch))):
             step = f"{plan}.{now}"
             for old in _oldest(self._kit.runs.folder(RUNS, 0), plan):
                 shutil.rmtree(old, ignore_errors=True)

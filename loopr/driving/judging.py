@@ -27,7 +27,7 @@ from loopr.world import feedback
 from loopr.world.artifacts import parse_artifact
 from loopr.world.repo.conflicts import lay_clash
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.landing import build_candidate
+from loopr.world.repo.landing import Onto, build_candidate
 from loopr.world.repo.words import Candidate, Clash, LaidClash
 from loopr.world.repo.words import Refusal as NotNow
 from loopr.world.runs import OUTPUT, Refusal
@@ -93,7 +93,7 @@ def read_output(kit: Kit, task: Task, fits: Fits) -> tuple[Artifact | None, Trou
 def _parsed(kit: Kit, task: Task, raw: bytes, where: str) -> Artifact:
     """Parse what was handed over; what was parsed to be judged is not parsed again to be landed."""
     circumstances = (raw, task.policy)
-    known = kit.outlines.pop(task.name, None)
+    known = kit.outlines.get(task.name)
     if known is not None and known[0] == circumstances:
         return known[1]
     artifact = parse_artifact(
@@ -133,7 +133,8 @@ def candidate_of(kit: Kit, task: Task, ground: Ground) -> Generator[Asked, Any, 
 
 def _build(kit: Kit, task: Task, ground: Ground) -> Candidate | LaidClash | NotNow:
     """Merge a loop's work with its plan's; lay a conflict where it can be mended."""
-    made = build_candidate(ground, task.name, task.loop.plan, task.attempt, protect_of(kit, task, ground))
+    onto = Onto(task.loop.plan, task.tip)
+    made = build_candidate(ground, task.name, onto, task.attempt, protect_of(kit, task, ground))
     return lay_clash(ground, made) if isinstance(made, Clash) else made
 
 

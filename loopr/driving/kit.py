@@ -37,7 +37,10 @@ MOST_NAMED = 256  # commits of which it is remembered which words are files
 
 
 class Task(NamedTuple):
-    """One loop at the moment in which an act begins, with what is around it."""
+    """One loop at the moment in which an act begins, with what is around it.
+
+    `tip` is where its plan stands; `begins` is true while the branch of that is still to be made.
+    """
 
     loop: Loop
     entry: Entry | None
@@ -51,6 +54,8 @@ class Task(NamedTuple):
     repo: str = OWN_REPO
     tokens_left: int | None = None
     reviewer: Preset | None = None
+    tip: str = ""
+    begins: bool = False
 
     @property
     def name(self) -> str:
@@ -189,6 +194,7 @@ class Kit:
         repo = self.repo_of(forest, loop)
         self._open(repo)
         parent = forest.loops.get(loop.parent) if loop.parent is not None else None
+        tip = forest.shared.tip(loop.plan)
         if parent is None:
             above = Path(f"{self.place.state}/inputs/{loop.id}.md")
         else:
@@ -206,6 +212,8 @@ class Kit:
             repo,
             tokens_left(forest, loop, self.clock()),
             self.settings.preset(kind.review_agent) if kind.review_agent else None,
+            tip.stands,
+            tip.begins,
         )
 
 

@@ -1,12 +1,11 @@
 """How a loop's work comes home: onto the plan branch first, then its artifact among the others.
 
-What a landing is about to do is written down before it is done, so that one begun again after a crash finds what it has
-done already. One landing a plan at a time.
+First its commit is made and judged. What it is about to do then is announced in the journal before it is done; from
+there on it is done, however often that is begun. One landing a plan at a time.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,12 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loopr.core import observations as o
+from loopr.core.attempt import lands
 from loopr.core.entries import Artifact, Entry
+from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.core.overlap import covers
 from loopr.core.rendering import leaf_artifact
-from loopr.driving.acts import Act, Asked, Do, Later
-from loopr.driving.asking import Memory, ask_judges, hear_out, put_back_words
+from loopr.core.tips import Moving
+from loopr.driving.acts import Act, Asked, Do, Later, StopAsked, Tell
+from loopr.driving.asking import Memory, ask_judges, hear_out, put_back_words, rise
 from loopr.driving.attempting import message_of
 from loopr.driving.judging import Fits, candidate_of, read_output
 from loopr.driving.kit import Kit, Task
@@ -28,11 +30,10 @@ from loopr.errors import LooprError, PlanError, Problem, WorldError
 from loopr.world.artifacts import artifact_path, digest, parse_artifact
 from loopr.world.publishing import publishing
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.landing import has_landed, land, make_intent
-from loopr.world.repo.words import Candidate, Intent, Landed, Overtaken, Waits
+from loopr.world.repo.landing import is_there, keep_own, land, make_intent
+from loopr.world.repo.words import Brought, Candidate, Intent
 from loopr.world.runs import OUTPUT
 
-INTENT = "landing.json"
 MOST_NAMED = 10
 
 
@@ -43,65 +44,99 @@ class _Published(NamedTuple):
     artifact: Artifact | None
 
 
-def bring_home(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
-    """Land a loop's commits and publish its artifact; `left` are judges of an earlier engine."""
+class Course(NamedTuple):
+    """What a landing is told when it begins or goes on: what was announced of its move, and who is at work beside it.
+
+    `fits` says what keeps an outline from counting; `left` are judges of an earlier engine. `lags` is true where it is
+    told that the plan's branch does.
+    """
+
+    fits: Fits
+    left: Sequence[str] = ()
+    moving: Moving | None = None
+    during: tuple[str, ...] = ()
+    lags: bool = False
+
+
+def bring_home(kit: Kit, task: Task, course: Course) -> Act:
+    """Land a loop's commits and publish its artifact; until that has begun, whatever stops a judge stops it too."""
+    return (yield from (_end if lands(task.loop) else _make_ready)(kit, task, course))
+
+
+def _make_ready(kit: Kit, task: Task, course: Course) -> Act:
+    """Make the commit that would land and have it judged; it moves nothing, and is begun anew after a crash."""
     loop, ground = task.loop, kit.ground_of(task)
     try:
-        memory = yield from hear_out(kit, task, left)
-        artifact, trouble = read_output(kit, task, fits)
-        commit = ""
+        memory = yield from hear_out(kit, task, course.left)
+        _, trouble = read_output(kit, task, course.fits)
+        made: Intent | Trouble | None = trouble
         if trouble is None and ground is not None:
-            landed = yield from _land(kit, task, ground, memory)
-            commit, trouble = (landed, None) if isinstance(landed, str) else ("", landed)
-        if trouble is not None:
-            return o.LandingFailed(loop.id, task.attempt, trouble)
-        published = yield from _until_published(kit, task, artifact, commit)
+            made = yield from _judged_commit(kit, task, ground, memory)
+    except StopAsked:
+        if ground is not None:
+            yield Do(lambda: rise(kit, task))
+        return o.StopSeen(loop.id, task.attempt)
     except (LooprError, OSError) as error:
-        return o.LandingFailed(loop.id, task.attempt, replace(trouble_before(error), launch=False))
-    return o.LandingDone(loop.id, task.attempt, commit, published.digest, published.artifact)
+        made = replace(trouble_before(error), launch=False)
+    if isinstance(made, Trouble):
+        return o.LandingFailed(loop.id, task.attempt, made)
+    if made is None:
+        return o.LandingReady(loop.id, task.attempt)
+    return o.LandingReady(loop.id, task.attempt, made.old, made.new, made.loop_tip)
 
 
-def _land(kit: Kit, task: Task, ground: Ground, memory: Memory) -> Generator[Asked, Any, str | Trouble]:
-    """Move the plan branch; a tip that has moved meanwhile is taken in, and judged again if that makes another tree.
-
-    Returns the commit that landed, nothing where the plan has all of it already: that commit is somebody else's.
-    """
-    intent = _noted(kit, task)
-    if intent is not None and (yield Do(lambda: _has_landed(ground, task.name, intent))):
-        return intent.new if intent.new != intent.old else ""
-    while True:
-        candidate = yield from candidate_of(kit, task, ground)
-        if isinstance(candidate, Trouble):
-            return candidate
-        trouble = yield from ask_judges(kit, task, candidate, memory)
-        if trouble is not None:
-            return trouble
-        done = yield Do(partial(_move, kit, task, ground, candidate))
-        if isinstance(done, Landed):
-            return "" if candidate.empty else done.commit
-        if not isinstance(done, Overtaken):
-            yield Later(done)
+def _judged_commit(kit: Kit, task: Task, ground: Ground, memory: Memory) -> Generator[Asked, Any, Intent | Trouble]:
+    """Make the commit that lands upon where the plan stands, if its judges say yes."""
+    candidate = yield from candidate_of(kit, task, ground)
+    if isinstance(candidate, Trouble):
+        return candidate
+    trouble = yield from ask_judges(kit, task, candidate, memory)
+    if trouble is not None:
+        return trouble
+    intent: Intent = yield Do(partial(_intent, kit, task, ground, candidate))
+    return intent
 
 
-def _has_landed(ground: Ground, name: str, intent: Intent) -> bool:
-    """Say whether an earlier engine has moved the branch; if so, whatever it did not come to is done."""
-    return has_landed(ground, name, intent) and isinstance(land(ground, intent), Landed)
-
-
-def _move(kit: Kit, task: Task, ground: Ground, candidate: Candidate) -> Landed | Overtaken | Problem:
-    """Write down what is about to be done, and do it."""
+def _intent(kit: Kit, task: Task, ground: Ground, candidate: Candidate) -> Intent:
+    """Make the commit, and say what is about to be done with it."""
     message = message_of(kit, task)
     remarks = [put_back_words(kit.runs.put_back(task.name)), _beyond_words(task, candidate)]
     body = "\n\n".join(filter(None, [message.body, *remarks]))
-    intent = make_intent(ground, candidate, message._replace(body=body), _history(kit))
-    path = kit.runs.folder(task.name, task.attempt) / INTENT
-    fresh = path.with_name(f".{INTENT}.new")
-    fresh.write_text(json.dumps(intent._asdict()), encoding="utf-8")
-    fresh.replace(path)
-    done = land(ground, intent)
-    if isinstance(done, Landed | Overtaken):
-        return done
-    return done.problem if isinstance(done, Waits) else done.problems[0]
+    return make_intent(ground, candidate, message._replace(body=body), _history(kit))
+
+
+def _end(kit: Kit, task: Task, course: Course) -> Act:
+    """Do what was announced, however often it is begun: there is no way back but where the commit itself is gone."""
+    loop, ground, moving = task.loop, kit.ground_of(task), course.moving
+    while ground is not None:
+        try:
+            done = yield Do(partial(_move, ground, task, moving, kit.clock()))
+            break
+        except (WorldError, OSError) as error:
+            yield Later(Problem(f"cannot land yet: {error}", loop.id))
+    else:
+        done = None
+    if isinstance(done, Trouble):
+        return o.LandingFailed(loop.id, task.attempt, done)
+    behind = done is not None and done.behind and (course.lags or done.outcome == "lags")
+    if done is not None and done.foreign is not None and moving is not None and not behind:
+        back = moving.new if done.outcome == "moved" else ""
+        yield Tell(o.ForeignSeen(loop.plan, done.foreign, done.kept, back, course.during))
+    artifact, _ = read_output(kit, task, lambda *_: [])
+    kit.outlines.pop(task.name, None)
+    commit = moving.new if moving is not None else ""
+    published = yield from _until_published(kit, task, artifact, commit)
+    return o.LandingDone(loop.id, task.attempt, commit, published.digest, published.artifact)
+
+
+def _move(ground: Ground, task: Task, moving: Moving | None, now: int) -> Brought | Trouble | None:
+    """Move the plan's branch as was announced; a loop that has changed nothing only keeps its own tip."""
+    if moving is None:
+        keep_own(ground, task.name)
+        return None
+    if not is_there(ground, moving.new):
+        return Trouble(Failure.INFRA, f"the commit {moving.new} that was to land is gone; it is made anew")
+    return land(ground, Intent(task.name, task.loop.plan, moving.old, moving.new, moving.loop_tip), now)
 
 
 def _beyond_words(task: Task, candidate: Candidate) -> str:
@@ -117,14 +152,6 @@ def _beyond_words(task: Task, candidate: Candidate) -> str:
 def _history(kit: Kit) -> Any:
     """Return whether a loop's own commits stay visible on the plan branch."""
     return "merge" if kit.settings.land.history == "merge" else "squash"
-
-
-def _noted(kit: Kit, task: Task) -> Intent | None:
-    """Read what an earlier engine was about to do."""
-    try:
-        return Intent(**json.loads((kit.runs.folder(task.name, task.attempt) / INTENT).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 # --- the artifact ---------------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from loopr.driving.outcomes import tail_of, was_stopped
 from loopr.errors import LooprError
 from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
-from loopr.world.repo.branches import plan_tip
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import put_back_in_place
 
@@ -83,9 +82,9 @@ def put_steps_back(kit: Kit, task: Task, ground: Ground, commit: Callable[[], ob
     """Have the files that steps and wrappers name stand as the plan has them."""
     if not words_of_steps(kit, task):
         return
-    protect = protect_of_steps(kit, task, ground, plan_tip(ground, task.loop.plan).tip)
+    protect = protect_of_steps(kit, task, ground, task.tip)
     if protect is not None:
         commit()
-        back = put_back_in_place(ground, task.name, task.loop.plan, protect, kit.clock())
+        back = put_back_in_place(ground, task.name, task.tip, protect, kit.clock())
         if back:  # no later look finds them on the loop's own branch
             kit.runs.note_put_back(task.name, {each.path: each.how for each in back})

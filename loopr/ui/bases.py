@@ -1,12 +1,13 @@
 """Where a plan's branch stands beside the branch that it began at: it goes along until something of its own has landed.
 
-Must never know a loop's work, nor move a branch that somebody has checked out or that a loop is at work on.
+Must never know a loop's work, nor move the branch of a plan that a loop is at work on.
 """
 
 from __future__ import annotations
 
 from loopr.core import wishes
 from loopr.core.forest import Forest
+from loopr.core.tips import BEGUN_AGAIN
 from loopr.engine import Engine
 from loopr.errors import SettingsError
 from loopr.wiring import Workspace
@@ -17,26 +18,25 @@ def follow_base(engine: Engine, workspace: Workspace, plan: str) -> str:
 
     For whoever starts, runs or resets: what a person has mended on the base is there for the next attempt.
     """
+    from loopr.driving.moves import move_plan
     from loopr.grounds import base_of, ground_of_plan
-    from loopr.world.repo.branches import move_plan, plan_in_use, plan_tip
     from loopr.world.repo.refs import is_ancestor
 
     forest = engine.forest
-    bound = forest.shared.plans.get(plan)
+    bound, tip = forest.shared.plans.get(plan), forest.shared.tip(plan)
     ground = ground_of_plan(workspace, forest, plan) if bound is not None and bound.base_branch else None
     if bound is None or ground is None or forest.tree.done(plan):
         return ""
-    base, at = base_of(ground, forest, plan), plan_tip(ground, plan)
-    stands = at.tip or bound.base_commit
-    if not base or (at.tip and at.problem is not None) or is_ancestor(ground.door, base, stands):
+    base, stands = base_of(ground, forest, plan), tip.stands or bound.base_commit
+    if not base or (tip.at and tip.moving is not None) or is_ancestor(ground.door, base, stands):
         return ""
     fresh = stands == bound.base_commit or is_ancestor(ground.door, stands, base)
-    if not fresh or _at_work(forest, plan) or plan_in_use(ground, plan) is not None:
+    if not fresh or _at_work(forest, plan):
         own = ground.short_branch(plan)
-        takes = f"`git switch {own} && git merge {bound.base_branch} && git switch -`"
-        return f"{bound.base_branch} has commits that {own} lacks; to bring them there: {takes}"
-    if at.tip and not move_plan(ground, plan, at.tip, base):
-        return ""
+        lacks = f"{bound.base_branch} has commits that {own} lacks"
+        return f"{lacks}; to bring them there: `loopr adopt {plan} {bound.base_branch}`"
+    if tip.at:
+        move_plan(engine.mind, ground, plan, base, BEGUN_AGAIN)
     engine.mind.decide(lambda forest, now: wishes.begin_at(forest, plan, base))
     why = f"nothing of {plan} has" if stands == bound.base_commit else f"{bound.base_branch} has all of {plan} that has"
     return f"{why} landed, so it goes on from {bound.base_branch} as it is now, {base[:12]}"
@@ -49,7 +49,7 @@ def _at_work(forest: Forest, plan: str) -> bool:
 
 def is_home(workspace: Workspace, forest: Forest, plan: str) -> bool:
     """Say whether the branch that a plan began at has all of it; no where the settings do not say where that is."""
-    from loopr.grounds import ground_of_plan
+    from loopr.grounds import ground_of_plan, stands_at
     from loopr.world.repo import home
 
     bound = forest.shared.plans.get(plan)
@@ -57,4 +57,6 @@ def is_home(workspace: Workspace, forest: Forest, plan: str) -> bool:
         ground = ground_of_plan(workspace, forest, plan) if bound is not None else None
     except SettingsError:  # what is wrong with them has been told by whoever works with them
         return False
-    return bound is not None and ground is not None and home.is_home(ground, plan, bound.base_branch)
+    if bound is None or ground is None:
+        return False
+    return home.is_home(ground, stands_at(ground, forest, plan), bound.base_branch)

@@ -56,7 +56,9 @@ def judged(
             why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
             if why:
                 shown = command if isinstance(command, str) else " ".join(command)
-                hint = f"mend it on the branch {ground.short_branch(built.plan)}, or in another plan, and land again"
+                beside = f"../{built.plan}-mend"
+                lines = f"git worktree add --detach {beside} {built.new[:12]} && cd {beside}"
+                hint = f"mend it in another plan, or by hand: `{lines}`, commit, `loopr adopt {built.plan} HEAD`"
                 return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
     return None
 

@@ -98,9 +98,7 @@ def awaited(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
         lines.append("the engine is draining: nothing more starts; `loopr stop --now` ends what runs")
     if forest.shared.host[0]:
         lines.append(f"nothing starts: {render.plain(forest.shared.host[0])}")
-    problems = len(forest.shared.problems)
-    if problems:
-        lines.append(f"{problems} problem{'s' * (problems != 1)}: `loopr status` tells")
+    lines += map(render.plain, views.problem_lines(forest))
     return lines + _people(forest, tops) + _groups(forest, tops, now)
 
 

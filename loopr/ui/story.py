@@ -123,6 +123,25 @@ def _held_back(data: Mapping[str, Any]) -> str:
     return f"settings are held back: {keys if isinstance(keys, str) else ', '.join(keys)}"
 
 
+def _moved(words: str) -> Callable[[Mapping[str, Any]], str]:
+    """Make a phrase about the branch of a plan, with its commits short."""
+
+    def phrase(data: Mapping[str, Any]) -> str:
+        short = {key: str(data.get(key) or "")[:12] for key in ("old", "new")}
+        return words.format_map(_Gaps({**data, **short}))
+
+    return phrase
+
+
+def foreign(data: Mapping[str, Any]) -> str:
+    """Tell what was found on a plan's branch, what became of it, and who was at work meanwhile."""
+    tip, during = data.get("tip") or "", data.get("during") or ()
+    told = f"its branch stood at {tip[:12]}, which loopr did not make" if tip else "its branch was gone"
+    told += "; it is put back" if data.get("back") else "; it is left so"
+    told += f", and that is kept as {data['kept']}" if data.get("kept") else ""
+    return told + (f"; while {during if isinstance(during, str) else ', '.join(during)} ran" if during else "")
+
+
 _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
@@ -196,6 +215,12 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "listener_left": "{listener} is set no more",
     "forgotten": "forgotten",
     "steering_refused": _denied,
+    "landing_began": "its landing begins",
+    "plan_moving": _moved("the branch of {plan} is about to move to {new}: {why}"),
+    "plan_moved": _moved("the branch of {plan} stands at {new}: {why}"),
+    "plan_stayed": _because("the branch of {plan} stays where it is"),
+    "tip_foreign": lambda data: f"{data.get('plan', '')}: {foreign(data)}",
+    "tips_taken": "where plans stand is taken from refs, this once: the journal is from before it said so",
 }
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from loopr.core import events as e
+from loopr.core import plan_events as p
 from loopr.core import workspace_events as w
 from loopr.core.accepting import AT_ONCE, FIRST, IDLE, held_words
 from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status
 from loopr.ui.render import left_by, plain
-from loopr.ui.story import moved_words
+from loopr.ui.story import foreign, moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.views import stand_in
 
@@ -291,6 +293,8 @@ _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.SettingsAccepted: _accepted,
     w.SettingsHeld: _settings_held,
     w.SettingsPutBack: lambda event, now: ("settings", ("nothing is held back any more",)),
+    p.TipForeign: lambda event, now: (event.plan, (foreign(asdict(event)),)),
+    p.TipsTaken: lambda event, now: (", ".join(event.plans), ("where refs say: the journal is from before it did",)),
     w.ProblemSeen: _problem,
     w.ProblemGone: lambda event, now: (event.place, ("mended",)),
 }

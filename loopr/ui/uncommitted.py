@@ -20,9 +20,8 @@ _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
 
 def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
     """Say which files that commands of a plan name they would not find as they are here, and what to do."""
-    from loopr.grounds import ground_of_plan
+    from loopr.grounds import ground_of_plan, stands_at
     from loopr.world.environment import paths_in
-    from loopr.world.repo.branches import plan_tip
     from loopr.world.repo.include import ignored_among, included
     from loopr.world.repo.named import only_here
 
@@ -33,7 +32,7 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
         return ()
     commands = [*_commands(workspace.settings.of_project(forest.loops[plan].project)), *_own_commands(engine, plan)]
     words = dict.fromkeys(path for command in commands for path in paths_in(_read_by(command)))
-    absent = only_here(ground, plan_tip(ground, plan).tip or bound.base_commit, list(words))
+    absent = only_here(ground, stands_at(ground, forest, plan) or bound.base_commit, list(words))
     copied = set(included(ground)) if absent else set()
     ignored = ignored_among(ground.users_door, [each for each in absent if each not in copied])
     rest = [each for each in absent if each not in copied and each not in ignored]

@@ -26,6 +26,7 @@ from loopr.core.releasing import releases
 from loopr.core.scene import Scene
 from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE
+from loopr.core.tips import BRANCH_PLACE
 from loopr.ui.denials import denied, denied_to
 
 Row = dict[str, Any]
@@ -269,6 +270,13 @@ def moved(scene: Scene) -> list[Row]:
     """List the branches of people that moved while loops were at work, as long as a person should know."""
     rows = ((*key.partition(" ")[::2], each) for key, each in sorted(scene.shared.moved.items()))
     return [{"repo": repo, "branch": branch, **each._asdict()} for repo, branch, each in rows]
+
+
+def problem_lines(scene: Scene) -> list[str]:
+    """Say beside a tree what is wrong: of a plan's branch in its own words, of all else only how much it is."""
+    branches = [text for place, text in sorted(scene.shared.problems.items()) if place.startswith(BRANCH_PLACE)]
+    count = len(scene.shared.problems) - len(branches)
+    return [*branches, *([f"{count} problem{'s' * (count != 1)}: `loopr status` tells"] if count else [])]
 
 
 def problems(scene: Scene) -> list[Row]:

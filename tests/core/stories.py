@@ -11,6 +11,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     take ada 2: auth/tokens                 a pull worker is given these
     began|ended|judged|landed|gone ID       what the engine reports of the present attempt, or of `ID#ATTEMPT`
     says-yes ID: check KEY                  a judge of the present attempt has said yes to something
+    lands ID: OLD NEW                       its landing is made ready, from one commit of the plan to another
     ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `after=`, `resets=`
     used ID 100 tokens 20s                  what the attempt has used so far
     finish ID: store                        everything from `began` to `landed` at once, with what it hands over
@@ -226,6 +227,13 @@ def _dropped(story: Story, loop_id: str, rest: str) -> Iterator[o.Observation]:
     yield o.FileSeen(loop_id, digest_of(rest), outline(rest), place(loop_id))
 
 
+def _lands(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
+    """A loop's landing is made ready, from one commit of its plan to another."""
+    loop_id, attempt = _key(story, name)
+    old, _, new = rest.partition(" ")
+    yield o.LandingReady(loop_id, attempt, old, new, "tip" if old else "")
+
+
 def _landed(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
     """A loop has landed, with what it hands over, or it could not land."""
     loop_id, attempt = _key(story, name)
@@ -261,6 +269,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "stopped": lambda story, name, rest: [o.AttemptStopped(*_key(story, name), rest or "it was stopped")],
     "judged": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest))],
     "says-yes": lambda story, name, rest: [o.SaidYes(*_key(story, name), *rest.split())],
+    "lands": _lands,
     "landed": _landed,
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],
     "host": lambda story, name, rest: [o.HostSeen("" if name == "fine" else rest or name)],

@@ -15,7 +15,8 @@ from loopr.core.policy import Budget
 from tests.core.outlines import digest_of, outline
 from tests.core.stories import Story, go_on, settings, tell
 
-LANDING = "began p/a\nended p/a\njudged p/a"
+WAITING = "began p/a\nended p/a\njudged p/a"
+LANDING = f"{WAITING}\nlands p/a: b0 b1"
 ENTRY = Entry("a", "A", "body", ("b",), ("src/**",), "./x", "claude", ("make", "test"), Budget(tokens=5), False)
 
 # --- identity --------------------------------------------------------------------------------------------------------
@@ -227,7 +228,40 @@ def test_a_renamed_entry_is_another_loop() -> None:
     tell("plan p: tokens\nplan p: token-storage\np/tokens is invalidated\np/token-storage is pending")
 
 
-# --- landing is never interrupted ------------------------------------------------------------------------------------
+# --- a landing that has begun is never interrupted -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "after"),
+    [
+        ("plan p: a body new", "status pending generation 2"),
+        ("plan p: b", "status invalidated"),
+        ("cancel p/a", "status cancelled"),
+        ("pause now p/a", "status pending"),
+        ("plan p: a (k)", "status pending generation 1"),
+    ],
+)
+def test_a_landing_that_has_not_begun_gives_way(change: str, after: str) -> None:
+    """What ends a loop that is checked ends one that waits to land, at once; its slot is kept until it has ended."""
+    story = tell(f"plan p: a\nchoose p/a\n{WAITING}\n{change}\np/a has {after}\nignores landed p/a: x")
+    assert story["p/a"].lease is None
+    assert story["p/a"].ending is not None
+    story.verify()
+    assert tell(f"plan p: a\nchoose p/a\n{WAITING}\n{change}\ngone p/a")["p/a"].ending is None
+
+
+def test_where_a_plan_stands_follows_from_its_events() -> None:
+    """A plan begins at its base, moves by what is announced, and stays where what was announced cannot be."""
+    story = tell(f"plan p: a; b\nchoose p/a, p/b\n{WAITING}\nignores lands p/a: elsewhere b1")
+    tip = story.forest.shared.tip("p")
+    assert (tip.at, tip.stands, tip.begins) == ("", "b0", True)
+    go_on(story, "lands p/a: b0 b1\nignores lands p/a: b0 b2")
+    assert story.forest.shared.tip("p") == ("b0", ("b0", "b1", "landed", "p/a", "tip"))
+    go_on(story, "landed p/a: x\nbegan p/b\nended p/b\njudged p/b\nignores lands p/b: b0 b2\nlands p/b: b1 b2")
+    assert story.forest.shared.tip("p").stands == "b1"
+    go_on(story, "landed p/b: infra the commit is gone")
+    assert story.forest.shared.tip("p") == ("b1", None)
+    story.verify()
 
 
 @pytest.mark.parametrize(
@@ -276,7 +310,8 @@ def test_what_arrived_counts_also_if_the_landing_failed(change: str, after: str)
 
 def test_a_child_that_lands_while_its_parent_leaves_and_comes_back() -> None:
     """A child that was landing when its parent left the tree is there again when the parent is, whenever that is."""
-    begin = "plan p: a (k); b\nsettle\nchoose p/a/k, p/b\nbegan p/a/k\nended p/a/k\njudged p/a/k\nplan p: b\nwait 1s"
+    began = "plan p: a (k); b\nsettle\nchoose p/a/k, p/b\nbegan p/a/k\nended p/a/k\njudged p/a/k"
+    begin = f"{began}\nlands p/a/k\nplan p: b\nwait 1s"
     tell(
         f"{begin}\np/a/k is landing\nlanded p/a/k: x\np/a/k is invalidated\nwait 1s\n"
         "plan p: a (k); b # again\np/a/k is complete"

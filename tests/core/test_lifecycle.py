@@ -16,6 +16,7 @@ from loopr.core.forest import Forest
 from loopr.core.judge_events import VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
+from loopr.core.plan_events import LandingBegan
 from loopr.core.policy import LanePolicy
 from loopr.core.steps import STEPS
 from loopr.errors import Impossible
@@ -52,16 +53,17 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.CandidateReplaced: ({S.AWAITING}, None),
     e.Landed: ({S.LANDING}, {S.COMPLETE}),
     e.Conflicted: ({S.CHECKING, S.LANDING}, {S.PENDING, S.PARKED, S.FAILED}),
-    e.Stopped: (LIVE, {S.PENDING}),
+    e.Stopped: (LIVE | {S.LANDING}, {S.PENDING}),
+    LandingBegan: ({S.LANDING}, None),
     e.AttemptGone: (EVERY, None),
     e.ArtifactAccepted: ({S.PENDING, S.PARKED, S.FAILED, S.COMPLETE} | LIVE, {S.COMPLETE}),
-    e.InputChanged: (EVERY - {S.LANDING, S.CANCELLED, S.INVALIDATED}, {S.PENDING}),
-    e.OutlineChanged: (EVERY - {S.LANDING, S.CANCELLED, S.INVALIDATED}, {S.PENDING}),
+    e.InputChanged: (EVERY - {S.CANCELLED, S.INVALIDATED}, {S.PENDING}),
+    e.OutlineChanged: (EVERY - {S.CANCELLED, S.INVALIDATED}, {S.PENDING}),
     e.EntryChanged: (EVERY - {S.INVALIDATED}, None),
-    e.Undeclared: (EVERY - {S.LANDING, S.INVALIDATED}, {S.INVALIDATED}),
+    e.Undeclared: (EVERY - {S.INVALIDATED}, {S.INVALIDATED}),
     e.DeclaredAgain: ({S.INVALIDATED}, {S.PENDING, S.COMPLETE}),
     e.Deferred: ({S.LANDING}, None),
-    e.Cancelled: ({S.PENDING, S.PARKED, S.FAILED, S.AWAITING} | LIVE, {S.CANCELLED}),
+    e.Cancelled: ({S.PENDING, S.PARKED, S.FAILED, S.AWAITING, S.LANDING} | LIVE, {S.CANCELLED}),
     e.Unparked: ({S.PARKED}, {S.PENDING}),
     e.Retried: ({S.PARKED, S.FAILED, S.CANCELLED, S.PENDING}, {S.PENDING}),
     e.Renewed: ({S.COMPLETE, S.PARKED, S.FAILED, S.CANCELLED}, {S.PENDING}),
@@ -272,6 +274,18 @@ def test_a_live_attempt_that_is_let_go_is_ending(status: Status, cls: type[e.Loo
     assert after.occupying
 
 
+@pytest.mark.parametrize("cls", [e.Stopped, e.Cancelled, e.Undeclared, e.InputChanged, e.OutlineChanged])
+def test_a_landing_gives_way_until_it_has_begun(cls: type[e.LoopEvent]) -> None:
+    """What ends an attempt ends one that waits to land too, and none whose branch is about to move."""
+    loop = forest_with(S.LANDING).loops[A]
+    event = next(variants(cls, loop))
+    assert evolve(loop, event, 9).ending is not None
+    began = evolve(loop, LandingBegan(A, 1), 9)
+    assert not allows(began, event)
+    with pytest.raises(Impossible):
+        evolve(began, event, 10)
+
+
 def test_stopped_is_free() -> None:
     """A stop costs no iteration and no failure, and no delay."""
     before = forest_with(S.RUNNING).loops[A]
@@ -358,6 +372,7 @@ def test_every_event_is_reached_through_a_door() -> None:
         judged p/c
         approve p/c
         plan p: a; b; c needs a; d (x; z); e budget 10; f; h
+        lands p/c
         cancel p/c
         landed p/c: k; l
         drop p/g: one

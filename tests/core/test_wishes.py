@@ -19,7 +19,7 @@ STATES = {
     "running": "began p/a",
     "checking": "began p/a\nended p/a",
     "awaiting_approval": LANDING,
-    "landing": f"{LANDING}\napprove p/a",
+    "landing": f"{LANDING}\napprove p/a\nlands p/a",
     "complete": f"{LANDING}\napprove p/a\nlanded p/a: x",
     "parked": "ended p/a: config no",
     "failed": f"{LANDING}\nreject p/a: no",
@@ -169,9 +169,11 @@ def test_a_retry_of_a_complete_loop_begins_again_what_is_stuck_below() -> None:
 
 
 def test_pausing_now_stops_only_what_lives_in_the_scope() -> None:
-    """`pause --now` of a loop, a project or the workspace stops what is at work there, and never a landing."""
+    """`pause --now` of a loop, a project or the workspace stops what is at work there, no landing that has begun."""
     for scope, stopped in (("p/a", {"p/a"}), ("p", {"p/a", "p/b"}), ("project:default", {"p/a", "p/b", "q/x"})):
-        story = tell("plan p: a; b; c\nplan q: x\nchoose p/a, p/b, p/c, q/x\nbegan p/c\nended p/c\njudged p/c")
+        story = tell(
+            "plan p: a; b; c\nplan q: x\nchoose p/a, p/b, p/c, q/x\nbegan p/c\nended p/c\njudged p/c\nlands p/c"
+        )
         go_on(story, f"pause now {scope}")
         assert {each.id for each in story.forest.loops.values() if each.ending} == stopped
         assert story["p/c"].status == "landing"
@@ -238,7 +240,7 @@ def test_a_plan_that_is_called_workspace() -> None:
 
 def test_a_second_cancel_of_a_loop_that_lands() -> None:
     """A loop that lands and is to be cancelled then is not told so again."""
-    story = tell("plan p: a\nchoose p/a\nbegan p/a\nended p/a\njudged p/a\ncancel p/a")
+    story = tell("plan p: a\nchoose p/a\nbegan p/a\nended p/a\njudged p/a\nlands p/a\ncancel p/a")
     assert story.wish(wishes.cancel(story.forest, "p/a", "bob")) == []
     assert story.wish(wishes.cancel(story.forest, "p", "bob"))
     go_on(story, "landed p/a: k")

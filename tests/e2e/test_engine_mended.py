@@ -206,12 +206,12 @@ def test_a_type_that_is_gone_after_a_restart(repo: Repo) -> None:
     assert not Path("/proc", repo.note("pid").strip()).exists()
 
 
-def test_a_stop_while_a_landing_waits(repo: Repo, tmp_path: Path) -> None:
-    """An engine whose landing waits for the user to give a branch back still ends when it is told to."""
+def test_a_stop_while_a_landing_waits(repo: Repo) -> None:
+    """An engine whose landing waits for somebody who has locked a branch still ends when it is told to."""
     ready(repo, "echo x > f; tell x; wait_at gate")
     process = repo.begin("start", "plan.md")
     repo.heard()
-    repo.git("worktree", "add", str(tmp_path / "mine"), "loopr/demo")
+    (repo.root / ".git/refs/heads/loopr/demo.lock").touch()
     repo.gates["gate"].open()
     repo.until("problem_seen")
     process.signal(signal.SIGINT)

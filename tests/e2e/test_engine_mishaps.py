@@ -116,31 +116,28 @@ def test_the_loops_branch_is_deleted(repo: Repo, how: str) -> None:
 
 
 def test_the_plan_branch_is_deleted(repo: Repo) -> None:
-    """While the plan's branch is gone landing waits with the line that brings it back; then it goes on."""
+    """A plan's branch that is deleted comes back by itself, and everything lands."""
     process = started(repo)
-    tip = repo.git("rev-parse", "loopr/demo")
     repo.git("branch", "-D", "loopr/demo")
-    repo.gates["gate"].open()
-    repo.until("problem_seen", words=f"git branch loopr/demo {tip}")
-    repo.git("branch", "loopr/demo", tip)
-    process.ended()
-    all_landed(repo)
+    goes_on(repo, process)
+    assert repo.events("tip_foreign")[0]["data"]["tip"] == ""
 
 
-def test_the_plan_branch_is_checked_out_and_the_wait_is_told_once(repo: Repo) -> None:
-    """A landing that waits is told once, however often it is tried again meanwhile."""
+def test_the_plan_branch_is_checked_out_and_that_it_lags_is_told_once(repo: Repo) -> None:
+    """A branch that lags is told once, however often it is looked at meanwhile, and nothing waits for it."""
     process = started(repo)
     place = repo.desk.parent / "mine"
     repo.git("worktree", "add", "--quiet", str(place), "loopr/demo")
     repo.gates["gate"].open()
     repo.until("problem_seen", words=str(place))
-    assert str(place) in repo.loopr("status").out
-    repo.loopr("wait", "--timeout", "3", "demo", code=75)
-    told = len(repo.events("problem_seen", "problem_gone"))
-    repo.git("checkout", "--quiet", "--detach", cwd=place)
     process.ended()
+    assert str(place) in repo.loopr("status").out
+    repo.loopr("run")
+    assert len(repo.events("problem_seen", "problem_gone")) == 1
+    repo.git("checkout", "--quiet", "--detach", cwd=place)
+    repo.loopr("run")
+    assert len(repo.events("problem_gone")) == 1
     all_landed(repo)
-    assert told == 1
 
 
 # --- the user's own git ---------------------------------------------------------------------------------------------
@@ -199,12 +196,11 @@ def test_a_rebase_is_left_in_the_middle(repo: Repo) -> None:
 def test_a_tag_while_no_command_runs(repo: Repo) -> None:
     """What the user changes while no command runs is not laid at the door of the command that runs next."""
     process = started(repo)
-    place = repo.desk.parent / "mine"
-    repo.git("worktree", "add", "--quiet", str(place), "loopr/demo")
+    repo.loopr("pause", "--all")
     repo.gates["gate"].open()
-    repo.until("problem_seen", words=str(place))
+    repo.until("landed")
     repo.git("tag", "v1")
-    repo.git("checkout", "--quiet", "--detach", cwd=place)
+    repo.loopr("resume", "--all")
     process.ended()
     all_landed(repo)
 

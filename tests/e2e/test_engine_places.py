@@ -199,7 +199,7 @@ def test_a_branch_of_that_name(repo: Repo, branch: str) -> None:
 
 
 def test_the_plan_branch_is_checked_out(repo: Repo) -> None:
-    """While a person has the plan's branch checked out, landing waits and says where; then it goes on by itself."""
+    """While a person has the plan's branch checked out it stays, and all land; it follows once that is over."""
     ready(repo, 'if test "$LOOPR_LOOP" = demo/a; then tell a; wait_at gate; fi')
     gate = repo.gate("gate")
     process = repo.begin("start", "plan.md")
@@ -207,14 +207,16 @@ def test_the_plan_branch_is_checked_out(repo: Repo) -> None:
     place = repo.desk.parent / "look here"
     repo.git("worktree", "add", "--quiet", str(place), "loopr/demo")
     gate.open()
-    repo.until("problem_seen", words="look here")
-    repo.git("worktree", "remove", "--force", str(place))
     process.ended()
+    assert repo.git("rev-parse", "loopr/demo") == repo.git("rev-parse", "main")
+    assert "look here" in repo.events("problem_seen")[-1]["data"]["text"]
+    repo.git("worktree", "remove", "--force", str(place))
+    repo.loopr("run")
     both_landed(repo)
 
 
 def test_a_plan_branch_that_moved_forward(repo: Repo) -> None:
-    """What a person commits on the plan's branch meanwhile is the new tip: loops land on top of it."""
+    """What a person commits on the plan's branch meanwhile is kept until it is adopted; nothing lands on top of it."""
     ready(repo, 'if test "$LOOPR_LOOP" = demo/a; then tell a; wait_at gate; fi')
     gate = repo.gate("gate")
     process = repo.begin("start", "plan.md")
@@ -223,6 +225,8 @@ def test_a_plan_branch_that_moved_forward(repo: Repo) -> None:
     repo.git("update-ref", "refs/heads/loopr/demo", commit)
     gate.open()
     process.ended()
+    assert commit not in repo.git("log", "--format=%H", "loopr/demo").splitlines()
+    repo.loopr("adopt", "demo")
     assert commit in repo.git("log", "--format=%H", "loopr/demo").splitlines()
     assert [each[0] for each in repo.landed("demo") if each[0]] == ["demo/a", "demo/b"]
 

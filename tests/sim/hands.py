@@ -68,7 +68,7 @@ class Hands:
         self.world = world
         self.processes: dict[Key, Process] = {}
         self.products: dict[Key, Artifact] = {}
-        self.landed: set[Key] = set()
+        self.branches: dict[str, str] = {}
         self.published: set[str] = set()
         self._tried: dict[str, Entry] = {}
         self._busy: set[tuple[str, Key]] = set()
@@ -83,7 +83,9 @@ class Hands:
             case w.Judge():
                 self._once("judge", loop, self.world.chance.choice((5, 2_000)), self._judged)
             case w.Land():
-                self._once("land", loop, self.world.chance.choice((5, 300, 20_000)), self._move_branch)
+                lands = loop.lease is not None and loop.lease.lands
+                took, then = (5, self._move_branch) if lands else (self._slow(), self._make_ready)
+                self._once("move" if lands else "land", loop, took, then)
             case w.WriteDeclared() if not self._refused_before(loop):
                 self._once("write", loop, 5, self._written)
 
@@ -241,17 +243,40 @@ class Hands:
         failure = Failure.REFUSED if self.world.faulty else Failure.BLOCKED  # or it would be tried again and again
         return Trouble(failure, "its outline does not count")
 
-    def _move_branch(self, loop: Loop) -> None:
-        """Bring the commits to the plan branch, then go on in steps of which each may be the last."""
+    def _slow(self) -> int:
+        """Draw how long the tree that would land is judged."""
+        return self.world.chance.choice((5, 300, 20_000))
+
+    def _make_ready(self, loop: Loop) -> None:
+        """Judge the tree that would land, and announce where the plan branch would move."""
         world, key = self.world, (loop.id, loop.attempt)
-        if key not in self.landed and world.faulty and world.chance.random() < 0.2:
+        if world.faulty and world.chance.random() < 0.2:
             world.report(o.LandingFailed(*key, self.trouble(world.chance.choice(LANDING_TROUBLES))))
             return
-        unsound = self._unsound(loop) if key not in self.landed else None
+        unsound = self._unsound(loop)
         if unsound is not None:
             world.report(o.LandingFailed(*key, unsound))
             return
-        self.landed.add(key)
+        old = world.shadow.shared.tip(loop.plan).stands
+        new = old if world.chance.random() < 0.1 else f"{loop.id}#{loop.attempt}"
+        world.report(o.LandingReady(*key, old, new, "tip"))
+
+    def _move_branch(self, loop: Loop) -> None:
+        """Bring the commits to the plan branch, then go on in steps of which each may be the last."""
+        world, moving = self.world, self.world.shadow.shared.tip(loop.plan).moving
+        if moving is not None and moving.loop == loop.id:
+            if world.faulty and world.chance.random() < 0.02:
+                world.met("fault: what was announced cannot be")
+                trouble = self.trouble(Failure.INFRA)
+                world.report(o.LandingFailed(loop.id, loop.attempt, trouble))
+                return
+            stands = self.branches.get(loop.plan, moving.old)
+            if world.faulty and world.chance.random() < 0.1:
+                world.met("fault: somebody moved a plan's branch")
+                stands = "theirs"
+            if stands not in (moving.old, moving.new):
+                world.report(o.ForeignSeen(loop.plan, stands, "kept", moving.old))
+            self.branches[loop.plan] = moving.new
         self._once("publish", loop, 2, self._publish)
 
     def _publish(self, loop: Loop) -> None:

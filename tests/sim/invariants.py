@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from loopr.core import events as e
 from loopr.core import observations as o
+from loopr.core import plan_events as p
 from loopr.core import workspace_events as w
+from loopr.core.attempt import lands
 from loopr.core.choose import pick
 from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
@@ -101,11 +103,27 @@ class Watch:
                 members = self.shadow.shared.convoys[each.event.name].members
                 require(all(map(self.shadow.tree.done, members)), f"{each.event} with {members}")
             self._rests(each.event)
+            self._moves(each.event)
             self._hears(each)
             self.shadow.apply(each.event, each.at)
             more = len(self.shadow.occupancy.loops) > before
             require(not more or isinstance(each.event, e.LeaseGranted | e.Approved), f"{each.event} takes a slot")
         self._same_rows()
+
+    def _moves(self, event: e.Event) -> None:
+        """A plan moves from where it stands, as was announced, one move at a time; a loop lands once it has moved."""
+        if isinstance(event, p.PlanMoving):
+            tip = self.shadow.shared.tip(event.plan)
+            require(tip.moving is None or tip.begins, f"{event} while {tip.moving} is under way")
+            require(event.old == tip.at, f"{event}, but the plan stands at {tip.at}")
+        elif isinstance(event, p.PlanMoved):
+            moving = self.shadow.shared.tip(event.plan).moving
+            require(moving is not None and moving[:3] == (event.old, event.new, event.why), f"{event} after {moving}")
+        elif isinstance(event, e.Landed):
+            loop = self.shadow.loops[event.loop]
+            moving = self.shadow.shared.tip(loop.plan).moving
+            require(lands(loop), f"{event} of a landing that was never announced")
+            require(moving is None or moving.loop != loop.id, f"{event} while {moving} is open")
 
     def _hears(self, told: Told) -> None:
         """Whoever is told of events has heard of more than before, and of none that has not happened."""

@@ -1,8 +1,8 @@
 """A world so small that everything which can happen in it can be tried: up to four loops, one thing going wrong.
 
-A loop's life is four reports: its attempt began, its command ended, its judge said yes, it landed. A run takes the
-loops in a given order from one report to the next; a fault (`strikes.py`) comes before one of them, and the run goes
-on.
+A loop's life is five reports: its attempt began, its command ended, its judge said yes, it is about to land, it
+landed. A run takes the loops in a given order from one report to the next; a fault (`strikes.py`) comes before one of
+them, and the run goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
+from loopr.core.owed import landings
 from loopr.core.policy import Policy, Priority, Retry, TypePolicy
 from loopr.core.turn import perform, think
 from tests.sim import invariants
@@ -156,7 +157,7 @@ class Small:
 
     def _lands_first(self, loop: Loop) -> bool:
         """Say whether it is a loop's turn to land."""
-        return next(each for each in self.forest.tree.walk() if each.status is Status.LANDING).id == loop.id
+        return next(landings(self.forest)).loop == loop.id
 
     def report(self, loop: Loop, trouble: Trouble | None = None) -> o.Observation:
         """Say what is reported next of a loop."""
@@ -169,6 +170,9 @@ class Small:
                 return o.Judged(loop.id, loop.attempt, trouble)
         if trouble is not None:
             return o.LandingFailed(loop.id, loop.attempt, trouble)
+        if loop.lease is not None and not loop.lease.lands:
+            old = self.forest.shared.tip(loop.plan).stands
+            return o.LandingReady(loop.id, loop.attempt, old, f"{loop.id}#{loop.attempt}", "tip")
         artifact = self.artifact(loop.id)
         return o.LandingDone(loop.id, loop.attempt, f"{loop.id}#{loop.attempt}", digest_of(artifact), artifact)
 

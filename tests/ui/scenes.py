@@ -19,9 +19,15 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.intake import interpret
 from loopr.core.model import Failure, Loop, Status
+from loopr.grounds import ground_of
 from loopr.wiring import Workspace
+from loopr.world.repo import landing
+from loopr.world.repo.branches import ensure_plan
+from loopr.world.repo.ground import Ground
+from loopr.world.repo.words import Candidate, Message
 from tests.core.outlines import outline
 from tests.ui.calls import Answer, loopr
+from tests.world.repo.grounds import git
 
 NOON = 1_767_268_800_000  # 2026-01-01T12:00:00Z
 MINUTE = 60_000
@@ -146,6 +152,27 @@ class Desk:
         self.judge(loop_id)
         digest = hashlib.sha256(children.encode()).hexdigest()[:32]
         self.see(o.LandingDone(loop_id, attempt, "c0ffee", digest, outline(children) if children else None))
+
+    def branch(self, plan: str = "p") -> Ground:
+        """Make the branch of a plan that was started here, at main, as its first attempt does."""
+        found, base = ground_of(Workspace(self.folder)), git(self.folder, "rev-parse", "main")
+        ensure_plan(found, plan, base)
+        self.see(o.PlanStands(plan, base))
+        return found
+
+    def bring_home(self, ground: Ground, loop_id: str, message: Message) -> str:
+        """Let the commits of a loop that runs land, as the engine does it, and return the one that does."""
+        loop = self.loop(loop_id)
+        tip = Workspace(self.folder).look().scene.shared.tip(loop.plan).at
+        built = landing.build_candidate(ground, loop.name, landing.Onto(loop.plan, tip), loop.attempt)
+        assert isinstance(built, Candidate)
+        intent = landing.make_intent(ground, built, message)
+        self.end(loop_id)
+        self.judge(loop_id)
+        self.see(o.LandingReady(loop_id, loop.attempt, intent.old, intent.new, intent.loop_tip))
+        landing.land(ground, intent, 1)
+        self.see(o.LandingDone(loop_id, loop.attempt, intent.new, "d", None))
+        return intent.new
 
 
 def flat(specs: Iterable[str], plan: str = "p") -> str:

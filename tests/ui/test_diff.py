@@ -11,14 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from loopr.core import observations as o
 from loopr.core.model import Failure
-from loopr.grounds import ground_of
-from loopr.wiring import Workspace
-from loopr.world.repo import commits, landing, worktrees
-from loopr.world.repo.branches import ensure_plan
+from loopr.world.repo import commits, worktrees
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.words import Candidate, Landed, Message, Worktree
+from loopr.world.repo.words import Message, Worktree
 from tests.ui.calls import git, loopr, this_tree
 from tests.ui.scenes import Desk, flat
 
@@ -33,9 +29,7 @@ def ground(shop: Desk) -> Ground:
     shop.choose()
     for each in ("p/a", "p/b"):
         shop.run(each)
-    found = ground_of(Workspace(shop.folder))
-    ensure_plan(found, "p", git(shop.folder, "rev-parse", "main"))
-    return found
+    return shop.branch()
 
 
 def work(ground: Ground, loop: str, files: dict[str, str | bytes]) -> Worktree:
@@ -50,15 +44,7 @@ def work(ground: Ground, loop: str, files: dict[str, str | bytes]) -> Worktree:
 
 def landed(shop: Desk, ground: Ground, loop: str) -> str:
     """Land what a loop has committed, as the engine does, and return the commit."""
-    name = f"{loop.replace('/', '.')}.g1"
-    built = landing.build_candidate(ground, name, "p", 1)
-    assert isinstance(built, Candidate)
-    done = landing.land(ground, landing.make_intent(ground, built, Message("x", trailers=(("Loopr-Loop", loop),))))
-    assert isinstance(done, Landed)
-    shop.end(loop)
-    shop.judge(loop)
-    shop.see(o.LandingDone(loop, 1, done.commit, "d", None))
-    return done.commit
+    return shop.bring_home(ground, loop, Message("x", trailers=(("Loopr-Loop", loop),)))
 
 
 def test_a_loop_that_has_not_landed(shop: Desk, ground: Ground) -> None:
@@ -74,12 +60,13 @@ def test_a_loop_that_has_not_landed(shop: Desk, ground: Ground) -> None:
 
 
 def test_what_a_person_has_put_on_the_plan(shop: Desk, ground: Ground) -> None:
-    """A loop that has taken over a commit of a person's on the plan's branch does not show it as its own."""
+    """A loop that has taken over a commit of a person's that the plan adopted does not show it as its own."""
     git(shop.folder, "checkout", "--quiet", "loopr/p")
     (shop.folder / "hers.txt").write_text("hers\n")
     git(shop.folder, "add", "hers.txt")
     git(shop.folder, "commit", "--quiet", "--message=hers")
     git(shop.folder, "checkout", "--quiet", "main")
+    assert shop("adopt", "p").code == 0
     work(ground, "p/a", {"a.txt": "two\n"})
     assert [row["path"] for row in shop("diff", "a", "--json").document["files"]] == ["a.txt"]
 

@@ -12,17 +12,15 @@ import pytest
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.model import Failure
-from loopr.grounds import ground_of
 from loopr.ui.cli.land import HOME_LOCK
 from loopr.ui.remains import Item, lines_of
 from loopr.wiring import Workspace
 from loopr.world.launcher.words import OUTCOME, Outcome
 from loopr.world.lock import EngineLock
-from loopr.world.repo import commits, landing, worktrees
-from loopr.world.repo.branches import ensure_plan
+from loopr.world.repo import commits, worktrees
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.plain import ensure_plain
-from loopr.world.repo.words import Candidate, Landed, Message, Worktree
+from loopr.world.repo.words import Message, Worktree
 from loopr.world.runs import Runs
 from tests.ui.calls import git, loopr, program
 from tests.ui.scenes import COMMANDS, NOON, Clock, Desk, flat
@@ -37,9 +35,7 @@ def ground(shop: Desk) -> Ground:
     shop.choose()
     for each in ("p/a", "p/b", "p/c"):
         shop.run(each)
-    found = ground_of(Workspace(shop.folder))
-    ensure_plan(found, "p", git(shop.folder, "rev-parse", "main"))
-    return found
+    return shop.branch()
 
 
 def work(ground: Ground, name: str, text: str) -> Worktree:
@@ -54,13 +50,7 @@ def landed(shop: Desk, ground: Ground, loop: str) -> None:
     """Let a loop do some work and land it; its worktree is not given back, as after a crash."""
     name = f"{loop.replace('/', '.')}.g1"
     work(ground, name, "x\n")
-    built = landing.build_candidate(ground, name, "p", 1)
-    assert isinstance(built, Candidate)
-    done = landing.land(ground, landing.make_intent(ground, built, Message("x", at_ms=1)))
-    assert isinstance(done, Landed)
-    shop.end(loop)
-    shop.judge(loop)
-    shop.see(o.LandingDone(loop, 1, done.commit, "d", None))
+    shop.bring_home(ground, loop, Message("x", at_ms=1))
 
 
 def rows(shop: Desk, *options: str) -> dict[str, dict[tuple[str, str], str]]:

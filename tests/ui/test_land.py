@@ -9,17 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from loopr.core import observations as o
 from loopr.core.model import Status
-from loopr.grounds import ground_of
 from loopr.ui import homecoming
 from loopr.ui.cli import land as verb
 from loopr.wiring import Workspace
 from loopr.world.lock import EngineLock
-from loopr.world.repo import commits, landing, worktrees
-from loopr.world.repo.branches import ensure_plan
+from loopr.world.repo import commits, worktrees
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.words import Candidate, Landed, Message
+from loopr.world.repo.words import Message
 from tests.ui.calls import git, program
 from tests.ui.scenes import COMMANDS, Desk, flat
 
@@ -36,18 +33,11 @@ def ground(shop: Desk) -> Ground:
     shop.start("---\nid: p\ntitle: The plan\nchildren: [{id: a}]\n---\n")
     shop.choose()
     shop.run("p/a")
-    found = ground_of(Workspace(shop.folder))
-    ensure_plan(found, "p", git(shop.folder, "rev-parse", "main"))
+    found = shop.branch()
     tree = worktrees.take(found, "p.a.g1", git(shop.folder, "rev-parse", "main"))
     (tree.folder / "new.txt").write_text("new\n")
     commits.commit_attempt(found, "p.a.g1", 1, Message("Work of p/a", at_ms=1))
-    built = landing.build_candidate(found, "p.a.g1", "p", 1)
-    assert isinstance(built, Candidate)
-    done = landing.land(found, landing.make_intent(found, built, Message("p/a: a", at_ms=1)))
-    assert isinstance(done, Landed)
-    shop.end("p/a")
-    shop.judge("p/a")
-    shop.see(o.LandingDone("p/a", 1, done.commit, "d", None))
+    shop.bring_home(found, "p/a", Message("p/a: a", at_ms=1))
     assert shop.loop("p/a").status is Status.COMPLETE
     return found
 

@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from loopr.core.model import Failure
-from loopr.grounds import ground_of
-from loopr.wiring import Workspace
 from loopr.world.repo import returning, worktrees
-from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.ground import Ground
 from tests.ui.calls import git, loopr, program
 from tests.ui.scenes import COMMANDS, Desk, flat
@@ -22,10 +19,8 @@ def ground(shop: Desk) -> Ground:
     shop.write("loopr.yml", COMMANDS + "concurrency: {per_type: {spec: 1}}\n")
     shop.start(flat(["a", "b"]))
     shop.choose()
-    found = ground_of(Workspace(shop.folder))
-    base = git(shop.folder, "rev-parse", "main")
-    ensure_plan(found, "p", base)
-    worktrees.take(found, "p.a.g1", base)
+    found = shop.branch()
+    worktrees.take(found, "p.a.g1", git(shop.folder, "rev-parse", "main"))
     return found
 
 

@@ -8,9 +8,7 @@ import pytest
 
 from loopr.core.model import Failure
 from loopr.engine import compare
-from loopr.grounds import ground_of
 from loopr.wiring import Workspace
-from loopr.world.repo.branches import ensure_plan
 from tests.ui.calls import Answer, everything, git, loopr, repository
 from tests.ui.scenes import COMMANDS, OAUTH, Clock, Desk, flat
 
@@ -65,7 +63,7 @@ def test_a_plan_without_an_outline(desk: Desk) -> None:
 def test_a_plan_goes_along_with_its_base(shop: Desk, verb: str) -> None:
     """As long as nothing of a plan has landed, whoever starts, runs or resets it finds it where its base is."""
     shop.start(flat(["a"]))
-    ensure_plan(ground_of(Workspace(shop.folder)), "p", git(shop.folder, "rev-parse", "main"))
+    shop.branch()
     git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=mended")
     words = {"start": ("start", "--no-run", shop.folder / "plan.md"), "run": ("run", "--for", "0s")}
     if verb == "reset":
@@ -84,16 +82,15 @@ def test_commits_that_a_plan_lacks(shop: Desk) -> None:
     """A plan that is started again is told of commits that its own branch lacks, and how they come there."""
     git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=begin")
     shop.start(flat(["a"]))
-    ensure_plan(ground_of(Workspace(shop.folder)), "p", git(shop.folder, "rev-parse", "main"))
+    shop.branch()
     assert "lacks" not in shop("start", "--no-run", shop.folder / "plan.md").err
     own = git(shop.folder, "commit-tree", "-p", "main", "-m", "landed", "main^{tree}")
-    git(shop.folder, "update-ref", "refs/heads/loopr/p", own)
-    git(shop.folder, "update-ref", "refs/loopr/plans/p", own)
+    shop("adopt", "p", own)
     git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=a tool")
-    told = "main has commits that loopr/p lacks; to bring them there: `git switch loopr/p && git merge main &&"
+    told = "main has commits that loopr/p lacks; to bring them there: `loopr adopt p main`"
     assert told in shop("start", "--no-run", shop.folder / "plan.md").err
     assert "lacks" not in shop("start", "--dry-run", shop.folder / "plan.md").err
-    git(shop.folder, "branch", "--force", "loopr/p", "main")
+    assert shop("adopt", "p", "main").code == 0
     assert "lacks" not in shop("start", "--no-run", shop.folder / "plan.md").err
 
 

@@ -45,7 +45,7 @@ def diff_verb(frame: Frame, loop: str, stat: bool) -> None:
     scene = frame.workspace.look().scene
     found = scene.loops[find_id(scene.loops, loop)]
     ground = ground_of(frame.workspace, repo_of_plan(frame.workspace, scene, found.plan))
-    change = _of_plan(ground, scene, found) if found.parent is None else _of_loop(ground, found)
+    change = _of_plan(ground, scene, found) if found.parent is None else _of_loop(ground, scene, found)
     if frame.as_json:
         frame.document(views.document(wiring.wall_clock(), _document(ground, found, change, stat)))
         return
@@ -77,21 +77,21 @@ def _nothing(loop: Loop) -> str:
 
 def _of_plan(ground: Ground, scene: Scene, plan: Loop) -> Range:
     """Return the branch of a plan against the commit it began at."""
-    from loopr.world.repo.branches import plan_tip
+    from loopr.grounds import stands_at
     from loopr.world.repo.refs import merge_base
 
-    now, bound = plan_tip(ground, plan.id), scene.shared.plans.get(plan.id)
-    tip, base = now.tip or now.recorded, bound.base_commit if bound is not None else ""
+    tip, bound = stands_at(ground, scene, plan.id), scene.shared.plans.get(plan.id)
+    base = bound.base_commit if bound is not None else ""
     if not tip or not base:
         raise NotFound(f"{plan.id} has no branch yet", hint="a plan gets one when its first loop is leased")
-    return Range(merge_base(ground.door, base, tip) or base, tip, now.problem.message if now.problem else "")
+    return Range(merge_base(ground.door, base, tip) or base, tip)
 
 
-def _of_loop(ground: Ground, loop: Loop) -> Range:
+def _of_loop(ground: Ground, scene: Scene, loop: Loop) -> Range:
     """Return what has landed of a loop, or its branch against that of its plan."""
     if loop.status is Status.COMPLETE and loop.landed:
         return _landed(ground, loop)
-    tip, base = _parted(ground, loop)
+    tip, base = _parted(ground, scene, loop)
     if tip and base:
         at_work = f"attempt {loop.attempt} is at work: what it has not committed is not shown" if loop.occupying else ""
         return Range(base, tip, at_work)
@@ -102,15 +102,15 @@ def _of_loop(ground: Ground, loop: Loop) -> Range:
     raise NotFound(f"{loop.id} has no branch yet: it is {loop.status}", hint="it gets one at its first lease")
 
 
-def _parted(ground: Ground, loop: Loop) -> tuple[str, str]:
+def _parted(ground: Ground, scene: Scene, loop: Loop) -> tuple[str, str]:
     """Return where a loop's own branch stands, and where it parted from its plan's; nothing if there is none."""
-    from loopr.world.repo.ground import LANDED, PLANS, WORK
+    from loopr.grounds import stands_at
+    from loopr.world.repo.ground import LANDED, WORK
     from loopr.world.repo.refs import merge_base, read_refs
 
     places = ground.branch(loop.name), LANDED + loop.name, WORK + loop.name
-    plan = ground.branch(loop.plan), PLANS + loop.plan  # what a person has put on top of it counts
-    refs = read_refs(ground.door, *places, *plan)
-    tip, base = (next((refs[place] for place in each if place in refs), "") for each in (places, plan))
+    refs, base = read_refs(ground.door, *places), stands_at(ground, scene, loop.plan)
+    tip = next((refs[place] for place in places if place in refs), "")
     return tip, merge_base(ground.door, base, tip) if tip and base else ""
 
 

@@ -18,8 +18,9 @@ from loopr import wiring
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import Deferred, EngineHeld, Problem, UserError
-from loopr.ui import render, views
+from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.cli.home import Told, count, report
 from loopr.ui.gate import pass_gate
 from loopr.ui.names import find_id
 from loopr.wiring import Workspace
@@ -29,18 +30,16 @@ if TYPE_CHECKING:
     from loopr.world.repo.words import CameHome, HomeCandidate
 
 REFUSED = 1
-MOST_SHOWN = 20
 HOME_LOCK = "home.lock"
 
 
-class Told(NamedTuple):
-    """What became of it: what would come home, that it did, and why it did not."""
+class Asked(NamedTuple):
+    """Where a plan is to come home to, and how."""
 
-    onto: str = ""
-    candidate: HomeCandidate | None = None
-    home: CameHome | None = None
-    problems: tuple[Problem, ...] = ()
-    remark: str = ""
+    onto: str
+    dry_run: bool = False
+    yes: bool = False
+    as_recorded: bool = False
 
 
 @click.command("land")
@@ -48,52 +47,57 @@ class Told(NamedTuple):
 @click.option("--onto", metavar="BRANCH", help="this branch, not the one that the plan began at")
 @click.option("-n", "--dry-run", is_flag=True, help="show what would come home, and what is in the way; judge nothing")
 @click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
+@click.option("--as-recorded", is_flag=True, help="leave out what others have put on its branch")
 @framed
-def land_verb(frame: Frame, *, plan: str, onto: str | None, dry_run: bool, yes: bool) -> int:
+def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> int:
     """Bring a plan that is done home to the branch it began at, and the checkout that has that branch along."""
     from loopr.grounds import ground_of, repo_of_plan
 
-    if not dry_run:
-        pass_gate(frame.workspace, "land --yes" if yes else "land", [plan])
+    if not asked["dry_run"]:
+        pass_gate(frame.workspace, "land --yes" if asked["yes"] else "land", [plan])
     scene = frame.workspace.look().scene
     found = scene.loops[find_id(scene.loops, plan)]
     if found.parent is not None:
         raise UserError(f"{found.id} is a {found.type}, and plans come home", hint=f"loopr land {found.plan}")
     bound = scene.shared.plans.get(found.id)
-    onto = onto or (bound.base_branch if bound is not None else "")
+    how = Asked(onto or (bound.base_branch if bound is not None else ""), **asked)
     ground = ground_of(frame.workspace, repo_of_plan(frame.workspace, scene, found.id))
     with _alone(ground):
-        told = _bring(frame, ground, scene, found, onto, dry_run=dry_run, yes=yes)
-    if not told.problems and not dry_run:
+        told = _bring(frame, ground, scene, found, how)
+    if not told.problems and not how.dry_run:
         _journal(frame.workspace, scene, found.id, told.home)
-    _report(frame, found, told, dry_run)
+    report(frame, found, told, how.dry_run)
     return REFUSED if told.problems else 0
 
 
-def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, onto: str, *, dry_run: bool, yes: bool) -> Told:
+def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -> Told:
     """Build what would come home, judge it, and bring it; whatever is in the way is told and nothing has changed."""
+    from loopr.grounds import stands_at
     from loopr.ui.homecoming import judged
-    from loopr.world.repo.branches import plan_tip
     from loopr.world.repo.home import build_home, home_problems, leave_home_room
+    from loopr.world.repo.landing import Onto
     from loopr.world.repo.words import Message, Refusal
 
-    undone = _undone(scene, plan)
+    onto, undone = how.onto, _undone(scene, plan)
     if undone is not None:
         return Told(onto, problems=(undone,))
-    now = plan_tip(ground, plan.id)
-    if not now.tip and not now.recorded:
+    stands = stands_at(ground, scene, plan.id)
+    if not stands:
         return Told(onto, remark=f"{plan.id} has no branch: none of its loops had anything to land")
+    foreign = _elsewhere(frame, ground, plan.id, stands)
+    if foreign is not None and not how.as_recorded:
+        return Told(onto, problems=(foreign,))
     words = Message(f"Land {plan.id}: {plan.title}", trailers=(("Loopr-Plan", plan.id),), at_ms=wiring.wall_clock())
     try:
-        built = build_home(ground, plan.id, onto, words)
+        built = build_home(ground, Onto(plan.id, stands), onto, words)
         if isinstance(built, Refusal):
             return Told(onto, problems=built.problems)
         if built.new == built.old:
             return Told(onto, built, remark=f"{onto} has all of {plan.id} already")
         problems = *home_problems(ground, built), *_suspicious(ground, scene, onto)
-        if problems or dry_run:
+        if problems or how.dry_run:
             return Told(onto, built, problems=problems)
-        _ask(built, _unexplained(ground, scene, plan, built), yes)
+        _ask(built, _unexplained(ground, scene, plan, built), how.yes)
         no = judged(frame.workspace, plan, ground, built, frame.note)
         return Told(onto, built, problems=(no,)) if no is not None else _moved(frame.workspace, ground, plan, built)
     finally:
@@ -106,7 +110,8 @@ def _moved(workspace: Workspace, ground: Ground, plan: Loop, built: HomeCandidat
     from loopr.world.repo.words import Refusal
 
     with turn_or_beside(workspace):
-        undone = _undone(workspace.look().scene, plan)
+        scene = workspace.look().scene
+        undone = _undone(scene, plan) or _moved_on(scene, built)
         if undone is not None:
             return Told(built.branch, built, problems=(undone,))
         done = bring_home(ground, built)
@@ -168,6 +173,30 @@ def _undone(scene: Scene, plan: Loop) -> Problem | None:
     return Problem(f"{plan.id} is not done: {named}", hint=f"`loopr tree {plan.id}` says what it waits for")
 
 
+def _elsewhere(frame: Frame, ground: Ground, plan: str, stands: str) -> Problem | None:
+    """Say that somebody has put something else on a plan's branch; tell where one that lags is checked out."""
+    from loopr.world.repo.tips import foreign_tip, holder_of, stands_right
+
+    short, foreign = ground.short_branch(plan), foreign_tip(ground, plan, stands)
+    if foreign:
+        hint = (
+            f"`loopr adopt {plan}` brings it in, `loopr land {plan} --as-recorded` leaves it out, "
+            f"`loopr adopt {plan} --replace` takes it in place of what landed"
+        )
+        return Problem(f"{short} stands at {foreign[:12]}, which loopr did not make; it made {stands[:12]}", hint=hint)
+    folder = "" if stands_right(ground, plan, stands) else holder_of(ground, plan)
+    if folder:
+        frame.note(f"{short} lags: checked out in {render.plain(folder)}")
+    return None
+
+
+def _moved_on(scene: Scene, built: HomeCandidate) -> Problem | None:
+    """Say that a plan stands elsewhere by now than when it was judged."""
+    if built.plan not in scene.shared.tips or scene.shared.tip(built.plan).at == built.plan_tip:
+        return None
+    return Problem(f"the branch of {built.plan} has moved meanwhile", hint="run it again")
+
+
 def _suspicious(ground: Ground, scene: Scene, onto: str) -> Iterator[Problem]:
     """Say whether the move would be taken for a loop's doing: a branch that moves without any checkout explains it."""
     from loopr.world.repo.checkouts import holders
@@ -198,74 +227,7 @@ def _ask(built: HomeCandidate, unexplained: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         told = f"; {render.plain(unexplained)}" if unexplained else ""
         raise UserError(f"nobody is there to be asked{told}", hint="--yes goes on, --dry-run shows what would be done")
-    text = f"Bring {_count(built.commits, 'commit')} of {built.plan} home to {built.branch}?"
+    text = f"Bring {count(built.commits, 'commit')} of {built.plan} home to {built.branch}?"
     if unexplained:
         click.echo(render.plain(unexplained), err=True)
     click.confirm(text, abort=True, err=True)
-
-
-def _count(things: tuple[str, ...], word: str) -> str:
-    """Count things."""
-    return f"{len(things)} {word}{'s' * (len(things) != 1)}"
-
-
-# --- telling --------------------------------------------------------------------------------------------------------
-
-
-def _report(frame: Frame, plan: Loop, told: Told, dry_run: bool) -> None:
-    """Say what came of it."""
-    if frame.as_json:
-        frame.document(views.document(wiring.wall_clock(), _document(plan, told, dry_run)))
-        return
-    built = told.candidate
-    if told.remark:
-        frame.note(told.remark)
-    elif built is not None and dry_run:
-        frame.lines(_shown(built, frame.width))
-    for each in told.problems:
-        frame.note(f"refused: {render.plain(each.message)}")
-        if each.hint:
-            frame.note(f"  hint: {render.plain(each.hint)}")
-    if told.problems and not dry_run:
-        frame.note("nothing was changed")
-    if told.home is not None and built is not None:
-        counts = f"{_count(built.commits, 'commit')}, {_count(built.changed, 'file')}"
-        frame.lines([f"{plan.id} is home: {told.onto} is at {told.home.commit[:12]} ({counts})"])
-        if told.home.checkout is not None:
-            frame.note(f"  the checkout {render.plain(str(told.home.checkout))} was brought along")
-
-
-def _shown(built: HomeCandidate, width: int) -> list[str]:
-    """Show what would come home."""
-    lines = [f"{_count(built.commits, 'commit')} would come home to {built.branch}:"]
-    for rows, word in ((built.commits, "commit"), (built.changed, "file")):
-        lines += [""] if word == "file" else []
-        lines += [render.fit(f"  {render.plain(_short(each, word))}", width) for each in rows[:MOST_SHOWN]]
-        lines += [f"  … {_count(rows[MOST_SHOWN:], f'more {word}')}"] if len(rows) > MOST_SHOWN else []
-    return lines
-
-
-def _short(text: str, word: str) -> str:
-    """Shorten the name of a commit."""
-    name, _, subject = text.partition(" ")
-    return f"{name[:12]} {subject}" if word == "commit" else text
-
-
-def _document(plan: Loop, told: Told, dry_run: bool) -> views.Row:
-    """Return what came of it as data."""
-    built, home = told.candidate, told.home
-    commits = [each.partition(" ") for each in built.commits] if built is not None else []
-    return {
-        "plan": plan.id,
-        "onto": told.onto or None,
-        "dry_run": dry_run,
-        "landed": home is not None,
-        "commit": home.commit if home is not None else None,
-        "checkout": str(home.checkout) if home is not None and home.checkout is not None else None,
-        "adopted": list(home.adopted) if home is not None else [],
-        "commits": [{"commit": name, "subject": subject} for name, _, subject in commits],
-        "changed": list(built.changed) if built is not None else [],
-        "problems": [
-            {"message": each.message, "where": each.where or None, "hint": each.hint or None} for each in told.problems
-        ],
-    }

@@ -74,9 +74,7 @@ def _remarks(seen: Scenery) -> list[str]:
     """List what a person should know beside the tree: lanes, holds, problems, the queue."""
     scene, now = seen.scene, seen.now
     lines = render.lane_lines(views.lanes(scene), scene, now) + render.hold_lines(scene, now)
-    problems = len(scene.shared.problems)
-    if problems:
-        lines.append(f"{problems} problem{'s' * (problems != 1)}: `loopr status` tells")
+    lines += map(render.plain, views.problem_lines(scene))
     return [*lines, *views.warnings(scene, queue_depth(scene, now))]
 
 

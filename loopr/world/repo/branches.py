@@ -1,19 +1,19 @@
-"""Where plans begin, and their branches: made once, moved by landings, looked at before each of them.
+"""Where plans begin, and how branches are made that are loopr's: of plans, and of loops.
 
-Knows the refs of a plan. Must never know loops, worktrees or what lands.
+Knows what marks a branch as ours. Must never know worktrees or what lands.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from loopr.errors import Problem, SettingsError, WorldError
+from loopr.errors import SettingsError, WorldError
 from loopr.world.repo.calls import GitFailed
-from loopr.world.repo.checkouts import holders, read_line
+from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import HEADS, PLANS, WORK, Ground
 from loopr.world.repo.own_refs import put_refs
-from loopr.world.repo.refs import Move, RefRaced, commit_of, is_ancestor, move_refs, read_refs
-from loopr.world.repo.words import PlanTip, Start, Waits
+from loopr.world.repo.refs import Move, commit_of, move_refs, read_refs
+from loopr.world.repo.words import Start
 
 
 def start_point(ground: Ground, branch: str | None = None) -> Start:
@@ -33,17 +33,18 @@ def start_point(ground: Ground, branch: str | None = None) -> Start:
     return Start(name.removeprefix(HEADS), commit)
 
 
-def ensure_plan(ground: Ground, plan: str, base_commit: str) -> PlanTip:
-    """Make the branch of a plan at its base commit if there is none yet, and return where it stands."""
+def ensure_plan(ground: Ground, plan: str, base_commit: str) -> None:
+    """Make the branch of a plan that has not begun, or say whose branch is in the way; again changes nothing."""
     door = ground.door
     branch, marker = ground.branch(plan), PLANS + plan
     refs = read_refs(door, branch, marker)
-    if marker in refs:
-        if branch not in refs and is_ancestor(door, refs[marker], base_commit):  # a crash came between the two
-            move_refs(door, [Move(branch, refs[marker], "")])
-        return plan_tip(ground, plan)
+    if refs.get(branch) == refs.get(marker) == base_commit:
+        return
+    made = refs.get(marker, "")
+    if made and refs.get(branch, made) == made:  # a crash came between, or its base has moved on since
+        move_refs(door, [Move(branch, base_commit, refs.get(branch, "")), Move(marker, base_commit)], "loopr: begin")
+        return
     begin_branch(ground, plan, marker, base_commit)
-    return PlanTip(base_commit, base_commit)
 
 
 def begin_branch(ground: Ground, name: str, marker: str, commit: str) -> None:
@@ -52,7 +53,7 @@ def begin_branch(ground: Ground, name: str, marker: str, commit: str) -> None:
     if read_refs(door, branch):
         _refuse_foreign(ground, name)
     try:  # a marker without its branch, which a crash may leave, is mended by the next call
-        put_refs(door, [Move(marker, commit, ""), Move(branch, commit, "")], f"loopr: begin {name}")
+        put_refs(door, [Move(marker, commit), Move(branch, commit, "")], f"loopr: begin {name}")
     except GitFailed:
         move_refs(door, [Move(marker, "") for _ in read_refs(door, marker)], "loopr: not begun")
         _refuse_foreign(ground, name)
@@ -87,51 +88,6 @@ def loop_tip(ground: Ground, name: str) -> str:
         raise WorldError(f'the branch "{ground.short_branch(name)}" is gone', hint="`loopr retry --fresh` begins anew")
     put_refs(ground.door, [Move(branch, refs[work], "")], "loopr: bring back")
     return refs[work]
-
-
-def plan_tip(ground: Ground, plan: str) -> PlanTip:
-    """Return where a plan branch stands; what somebody else put on top counts, what somebody took away does not."""
-    door = ground.door
-    branch, marker = ground.branch(plan), PLANS + plan
-    refs = read_refs(door, branch, marker)
-    recorded = refs.get(marker, "")
-    tip = refs.get(branch, "")
-    if not tip or not recorded:
-        return PlanTip(tip, recorded, _lost(ground, plan, tip, recorded))
-    if not is_ancestor(door, recorded, tip):
-        return PlanTip(tip, recorded, _lost(ground, plan, tip, recorded))
-    return PlanTip(tip, recorded)
-
-
-def _lost(ground: Ground, plan: str, tip: str, recorded: str) -> Problem:
-    """Say that a plan branch has lost commits, with both ends named."""
-    short = ground.short_branch(plan)
-    if not recorded:
-        return Problem(f'nothing is recorded of the branch "{short}"', hint=f"loopr start the plan {plan} again")
-    if not tip:
-        return Problem(f'the branch "{short}" is gone; it stood at {recorded}', hint=f"git branch {short} {recorded}")
-    return Problem(
-        f'the branch "{short}" stands at {tip} and has lost commits that were landed, up to {recorded}',
-        hint=f"git branch -f {short} {recorded}, or merge {recorded} into it",
-    )
-
-
-def move_plan(ground: Ground, plan: str, old: str, new: str) -> bool:
-    """Let the branch of a plan that has nothing of its own stand elsewhere; say whether nobody was faster."""
-    try:
-        move_refs(ground.door, [Move(ground.branch(plan), new, old), Move(PLANS + plan, new)], "loopr: begin elsewhere")
-    except RefRaced:
-        return False
-    return True
-
-
-def plan_in_use(ground: Ground, plan: str) -> Waits | None:
-    """Say where a plan branch is checked out outside our folder, None if it is free to move."""
-    for each in holders(ground, ground.branch(plan)):
-        short = ground.short_branch(plan)
-        what = each.busy.get(ground.branch(plan), "checked out")
-        return Waits("checked out", Problem(f'the branch "{short}" is {what} in {each.folder}', hint="switch it there"))
-    return None
 
 
 def head_of(git_dir: Path) -> str:

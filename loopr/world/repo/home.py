@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterator, Sequence
 
 from loopr.errors import Problem
-from loopr.world.repo.branches import plan_tip
 from loopr.world.repo.calls import QUIET, Door
 from loopr.world.repo.checkouts import Checkout, checkouts
 from loopr.world.repo.ground import CANDIDATE, HEADS, Ground
+from loopr.world.repo.landing import Onto
 from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
@@ -31,23 +31,21 @@ COMMITS_SHOWN = 1000
 _OPEN = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
 
 
-def build_home(ground: Ground, plan: str, onto: str, message: Message) -> HomeCandidate | Refusal:
+def build_home(ground: Ground, found: Onto, onto: str, message: Message) -> HomeCandidate | Refusal:
     """Make the commit that would become the tip of the base branch: the plan's own tip, or a merge of both."""
-    now = plan_tip(ground, plan)
-    if now.problem is not None:
-        return Refusal((now.problem,))
+    plan, stands = found
     door = ground.users_door
     old = read_refs(door, HEADS + onto).get(HEADS + onto, "") if onto else ""
     if not old:
         return Refusal((_no_branch(plan, onto),))
-    new, problem = _joined(ground, plan, onto, (old, now.tip), message)
+    new, problem = _joined(ground, plan, onto, (old, stands), message)
     if problem is not None:
         return Refusal((problem,))
     put_refs(door, [Move(CANDIDATE + _room(plan), new)], "loopr: candidate")
     commits = door.run("log", "-z", f"--max-count={COMMITS_SHOWN}", "--format=%H %s", f"{old}..{new}")
     changed = tuple(each.path for each in changed_entries(door, old, new))
     rows = tuple(line for line in os.fsdecode(commits.out).split("\0") if line)
-    return HomeCandidate(plan, onto, old, new, tree_of(door, new), now.tip, rows, changed)
+    return HomeCandidate(plan, onto, old, new, tree_of(door, new), stands, rows, changed)
 
 
 def _joined(
@@ -64,18 +62,24 @@ def _joined(
         return "", Problem(f"{onto} has no commit in common with {branch}", hint="name another branch with --onto")
     tree, files, _ = merge_trees(door, old, tip)
     if files:
-        hint = f"merge {onto} into {branch} by hand; loopr takes what you put on top of that branch"
+        hint = by_hand(plan, tip, onto)
         return "", Problem(f"{branch} conflicts with {onto} in {', '.join(files)}", hint=hint)
     return make_commit(door, tree, [old, tip], message), None
 
 
-def is_home(ground: Ground, plan: str, onto: str) -> bool:
+def by_hand(plan: str, stands: str, commit: str) -> str:
+    """Say what to type where a commit conflicts with a plan's branch: it is resolved beside that, and then adopted."""
+    room = f"../{plan}-merge"
+    lines = f"git worktree add --detach {room} {stands[:12]} && cd {room} && git merge {commit}"
+    return f"`{lines}`, mend and commit it there, then `loopr adopt {plan} HEAD`"
+
+
+def is_home(ground: Ground, stands: str, onto: str) -> bool:
     """Say whether a branch has all of a plan, or the plan has nothing that could come home."""
-    now = plan_tip(ground, plan)
-    if not now.tip and not now.recorded:
+    if not stands:
         return True
     base = read_refs(ground.users_door, HEADS + onto).get(HEADS + onto, "") if onto else ""
-    return bool(base) and bool(now.tip) and is_ancestor(ground.users_door, now.tip, base)
+    return bool(base) and is_ancestor(ground.users_door, stands, base)
 
 
 def _no_branch(plan: str, onto: str) -> Problem:
@@ -176,9 +180,6 @@ def _problems(ground: Ground, candidate: HomeCandidate, holding: list[Checkout])
     full = HEADS + candidate.branch
     if read_refs(ground.door, full).get(full) != candidate.old:
         yield _moved(candidate)
-        return
-    if plan_tip(ground, candidate.plan).tip != candidate.plan_tip:
-        yield Problem(f"the branch of {candidate.plan} has moved meanwhile", hint="run it again")
         return
     for each in holding:
         if full in each.busy:

@@ -6,71 +6,67 @@ Every step may be repeated after a crash and then gives the same result. Must ne
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from loopr.errors import Problem
-from loopr.world.repo.branches import loop_tip, plan_in_use, plan_tip
-from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, Ground, backup_ref
+from loopr.world.repo.branches import loop_tip
+from loopr.world.repo.ground import CANDIDATE, LANDED, Ground, backup_ref
 from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
-from loopr.world.repo.own_refs import put_refs, put_together
+from loopr.world.repo.objects import loose_commit
+from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.pristine import remove
 from loopr.world.repo.protection import Protect, changed_protected, put_back, undone_between
 from loopr.world.repo.records import read_record
-from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs, tree_of
+from loopr.world.repo.refs import Move, commit_of, is_ancestor, merge_base, read_refs, tree_of
 from loopr.world.repo.scanning import problems_in_tree
 from loopr.world.repo.slots import LAST_LOOP, Opened, need_slot, opened
-from loopr.world.repo.words import (
-    Candidate,
-    Clash,
-    Intent,
-    Landed,
-    Message,
-    Overtaken,
-    PutBack,
-    Refusal,
-    Taken,
-    Waits,
-)
+from loopr.world.repo.tips import Aim, alone_with_plans, bring
+from loopr.world.repo.words import Brought, Candidate, Clash, Intent, Message, PutBack, Refusal, Taken
 
 NO_PROTECTION = Protect()
 KEY_LENGTH = 32
 
 
+class Onto(NamedTuple):
+    """The plan that something lands on, and where it stands."""
+
+    plan: str
+    tip: str
+
+
 def build_candidate(
-    ground: Ground, name: str, plan: str, attempt: int, protect: Protect = NO_PROTECTION
+    ground: Ground, name: str, onto: Onto, attempt: int, protect: Protect = NO_PROTECTION
 ) -> Candidate | Clash | Refusal:
     """Make the tree that would land: plan's tip and loop's tip merged, protected paths put back. Moves nothing."""
+    plan, stands = onto
     record = read_record(ground, name)
     if record is not None and record.attempt >= attempt:
         return record.clash
-    now = plan_tip(ground, plan)
-    if now.problem is not None:
-        return Refusal((now.problem,))
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
         tip = loop_tip(ground, name)
-        base = merge_base(at.door, now.tip, tip)
+        base = merge_base(at.door, stands, tip)
         if not base:
             return Refusal((_unrelated(ground, name, plan),))
         theirs = tip
-        if base != now.tip:  # where only the loop has moved there is nothing to merge
-            theirs = _with_plans_paths(at, tip, now.tip, protect)
-            merged = merge_trees(at.door, now.tip, theirs)
+        if base != stands:  # where only the loop has moved there is nothing to merge
+            theirs = _with_plans_paths(at, tip, stands, protect)
+            merged = merge_trees(at.door, stands, theirs)
             if merged.files:
-                return Clash(name, plan, attempt, now.tip, tip, theirs, *merged)
+                return Clash(name, plan, attempt, stands, tip, theirs, *merged)
         own = tree_of(at.door, tip)
-        tree, entries = put_back(ground, at.door, own if base == now.tip else merged.tree, now.tip, protect)
+        tree, entries = put_back(ground, at.door, own if base == stands else merged.tree, stands, protect)
         return Candidate(
             name,
             plan,
-            now.tip,
+            stands,
             tip,
             tree,
             changed=tuple(each.path for each in entries),
-            behind=base != now.tip,
-            as_is=tree == own and base == now.tip,
+            behind=base != stands,
+            as_is=tree == own and base == stands,
             put_back=tuple(changed_protected(at.door, base, tip, protect)),
             refused=tuple(problems_in_tree(at.door, entries, ground.max_file_bytes)),
         )
@@ -106,38 +102,36 @@ def end_judging(ground: Ground, name: str) -> None:
         finish(at)
 
 
-def take_over(ground: Ground, name: str, plan: str, at_ms: int) -> Taken:
-    """Bring the plan's newest tip into a loop's branch and worktree, unless the two conflict; the loop is at rest."""
-    now = plan_tip(ground, plan)
+def take_over(ground: Ground, name: str, stands: str, at_ms: int) -> Taken:
+    """Bring its plan's tip into a loop's branch and worktree, unless the two conflict; the loop is at rest."""
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
         remove(at.admin / LAST_LOOP)  # a command follows
         tip = loop_tip(ground, name)
-        if now.problem is not None or read_record(ground, name) or not merge_base(at.door, tip, now.tip):
+        if read_record(ground, name) or not merge_base(at.door, tip, stands):
             return Taken("left alone", tip)
-        if is_ancestor(at.door, now.tip, tip):
+        if is_ancestor(at.door, stands, tip):
             return Taken("current", tip)
-        if is_ancestor(at.door, tip, now.tip):
-            lay(at, Laying(now.tip))
-            return Taken("moved", now.tip)
-        merged = merge_trees(at.door, now.tip, tip)
+        if is_ancestor(at.door, tip, stands):
+            lay(at, Laying(stands))
+            return Taken("moved", stands)
+        merged = merge_trees(at.door, stands, tip)
         if merged.files:
             return Taken("left alone", tip)
-        tip = _joined(at, now.tip, tip, merged.tree, at_ms)
+        tip = _joined(at, stands, tip, merged.tree, at_ms)
         lay(at, Laying(tip))
         return Taken("moved", tip)
 
 
-def take_together(ground: Ground, name: str, plan: str, at_ms: int) -> None:
+def take_together(ground: Ground, name: str, stands: str, at_ms: int) -> None:
     """Make one commit of all tries of a loop at rest, so that git has little to walk; they are kept.
 
     Its files stay as they are, and a ref of its own keeps the commits that are replaced.
     """
-    now = plan_tip(ground, plan)
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
         tip = loop_tip(ground, name)
-        base = merge_base(at.door, tip, now.tip) if now.problem is None else ""
+        base = merge_base(at.door, tip, stands)
         if not base or base == tip or read_record(ground, name):
             return
         message = Message("Earlier tries, taken together", at_ms=at_ms)
@@ -146,16 +140,15 @@ def take_together(ground: Ground, name: str, plan: str, at_ms: int) -> None:
         lay(at, Laying(whole))
 
 
-def put_back_in_place(ground: Ground, name: str, plan: str, protect: Protect, at_ms: int) -> list[PutBack]:
+def put_back_in_place(ground: Ground, name: str, stands: str, protect: Protect, at_ms: int) -> list[PutBack]:
     """Put protected paths of a worktree at rest back, where all is committed; list them."""
-    now = plan_tip(ground, plan)
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
-        if now.problem is not None or read_record(ground, name):  # it was laid so
+        if read_record(ground, name):  # it was laid so
             return []
         tip = loop_tip(ground, name)
         before = tree_of(at.door, tip)
-        tree, _ = put_back(ground, at.door, before, now.tip, protect)
+        tree, _ = put_back(ground, at.door, before, stands, protect)
         if tree == before:
             return []
         lay(at, Laying(make_commit(at.door, tree, [tip], Message("Put protected paths back", at_ms=at_ms))))
@@ -187,41 +180,21 @@ def make_intent(
     return Intent(candidate.name, candidate.plan, candidate.plan_tip, new, tip)
 
 
-def has_landed(ground: Ground, name: str, intent: Intent | None = None) -> bool:
-    """Say whether a loop has landed, wherever its plan's branch has gone since.
+def land(ground: Ground, intent: Intent, stamp: int) -> Brought:
+    """Move the plan branch as was announced, and remember the loop's tip, in one transaction; again changes nothing.
 
-    The ref that says so is made with the move of the plan's branch. Git writes one ref after the other, this one last:
-    where a crash came between them the intent that was written down tells, and `land` with it does what is missing.
+    Whatever else stood there is kept under the instant `stamp`.
     """
-    if LANDED + name in read_refs(ground.door, LANDED + name):
-        return True
-    branch = "" if intent is None else ground.branch(intent.plan)
-    tip = read_refs(ground.door, branch).get(branch) if branch else None
-    if intent is None or tip is None or intent.new == intent.old:
-        return False
-    return is_ancestor(ground.door, intent.new, tip)
-
-
-def land(ground: Ground, intent: Intent) -> Landed | Waits | Overtaken | Refusal:
-    """Move the plan branch and remember the loop's tip, in one transaction; doing it again changes nothing."""
-    door, branch, marker = ground.door, ground.branch(intent.plan), PLANS + intent.plan
-    now = plan_tip(ground, intent.plan)
     keep = Move(LANDED + intent.name, intent.loop_tip)
-    done = intent.new == now.tip or (now.tip != intent.old and is_ancestor(door, intent.new, now.tip))
-    if now.tip and done:
-        recorded = [Move(marker, now.tip)] if now.problem is None and now.recorded != now.tip else []
-        move_refs(door, [keep, *recorded], f"loopr: landed {intent.name}")
-        return Landed(intent.new)
-    if now.problem is not None:
-        return Refusal((now.problem,))
-    if now.tip != intent.old:
-        return Overtaken(now.tip)
-    waits = plan_in_use(ground, intent.plan)
-    if waits is not None:
-        return waits
-    moves = [Move(branch, intent.new, intent.old), Move(marker, intent.new), keep]
-    try:
-        put_together(door, moves, f"loopr: land {intent.name}")
-    except RefRaced:
-        return Overtaken(plan_tip(ground, intent.plan).tip)
-    return Landed(intent.new)
+    with alone_with_plans(ground):
+        return bring(ground, intent.plan, Aim(intent.new, intent.old), stamp, [keep])
+
+
+def is_there(ground: Ground, commit: str) -> bool:
+    """Say whether a commit can be read: a power cut may have taken one that nothing held yet."""
+    return loose_commit(ground.door, commit) is not None or bool(commit_of(ground.door, commit))
+
+
+def keep_own(ground: Ground, name: str) -> None:
+    """Remember the tip of a loop that has landed nothing."""
+    put_refs(ground.door, [Move(LANDED + name, loop_tip(ground, name))], f"loopr: landed {name}")

@@ -20,7 +20,7 @@ from loopr.world.repo.ref_locks import free_left_locks
 
 LOOSE_LIMIT = 1000
 _ABSENT = ("0" * 40, "0" * 64)
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _RACED = re.compile(r"but expected|reference already exists|unable to resolve reference|reference is missing")
 
 
@@ -45,7 +45,7 @@ def read_refs(door: Door, *names: str) -> dict[str, str]:
         if name.endswith("/"):
             continue
         commit = read_line(door.common / name)  # a loose ref is the newer one, and is gone only once it is packed
-        if not _COMMIT.fullmatch(commit):
+        if not COMMIT.fullmatch(commit):
             packed = packed_refs(door.common) if packed is None else packed
             commit = packed.get(name, "")
         if commit:

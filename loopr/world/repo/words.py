@@ -29,12 +29,21 @@ class Start(NamedTuple):
     commit: str
 
 
-class PlanTip(NamedTuple):
-    """Where a plan branch stands, what was recorded of it last, and why nothing can land on it if that is so."""
+Outcome = Literal["right", "moved", "lags", "left"]
 
-    tip: str
-    recorded: str
-    problem: Problem | None = None
+
+class Brought(NamedTuple):
+    """What became of a plan's branch: it is where it belongs, was moved there, lags behind, or is left elsewhere.
+
+    `foreign` is where it stood if loopr had not brought it there (empty: it was gone), kept as the ref `kept`; `folder`
+    is the checkout that holds it. `behind` is true of a commit that the plan has.
+    """
+
+    outcome: Outcome
+    foreign: str | None = None
+    kept: str = ""
+    folder: str = ""
+    behind: bool = False
 
 
 class Worktree(NamedTuple):
@@ -153,32 +162,13 @@ class LaidClash(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """What a landing is about to do, to be written down before it is done; doing it twice is doing it once."""
+    """What a landing is about to do, announced before it is done; doing it twice is doing it once."""
 
     name: str
     plan: str
     old: str
     new: str
     loop_tip: str
-
-
-class Landed(NamedTuple):
-    """The commit is on the plan branch."""
-
-    commit: str
-
-
-class Waits(NamedTuple):
-    """Nothing is wrong with the work, but it cannot land now; say so and try again."""
-
-    reason: str
-    problem: Problem
-
-
-class Overtaken(NamedTuple):
-    """The plan branch has moved since the candidate was built: build it again on this tip."""
-
-    tip: str
 
 
 class Taken(NamedTuple):

@@ -48,12 +48,13 @@ def nobody(_: Path) -> str:
     return ""
 
 
-def take(ground: Ground, name: str, start: str, occupied: Occupied = nobody) -> Worktree:
+def take(ground: Ground, name: str, start: str, occupied: Occupied = nobody, *, known: bool = False) -> Worktree:
     """Give a loop its worktree: the one it has, else a clean one on its branch; a new branch begins at `start`.
 
-    `start` is the tip of its plan's branch. Whatever somebody removed by hand, folder or branch, is made again.
+    `start` is the tip of its plan's branch. Whatever somebody removed by hand, folder or branch, is made again, and so
+    is the mark of a branch that is `known` to be ours.
     """
-    tip = _ensure_branch(ground, name, start)
+    tip = _ensure_branch(ground, name, start, known)
     for _ in range(_CLAIMS):
         slot = _claim(ground, name, tip, occupied)
         with opened(ground, slot) as at:
@@ -102,10 +103,13 @@ def command_environment(ground: Ground) -> tuple[dict[str, str], tuple[str, ...]
     return {"GIT_CEILING_DIRECTORIES": str(ground.worktrees)}, unset
 
 
-def _ensure_branch(ground: Ground, name: str, start: str) -> str:
+def _ensure_branch(ground: Ground, name: str, start: str, known: bool) -> str:
     """Make the branch of a loop, or bring it back to the engine's last commit if it is gone; return where it stands."""
     branch, work = ground.branch(name), WORK + name
     refs = read_refs(ground.door, branch, work)
+    if known and branch in refs and work not in refs:
+        move_refs(ground.door, [Move(work, refs[branch], "")], "loopr: bring back")
+        return refs[branch]
     if work not in refs:
         begin_branch(ground, name, work, start)
         return start

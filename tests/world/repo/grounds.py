@@ -8,15 +8,16 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from loopr.world.repo import calls, commits, landing, worktrees
 from loopr.world.repo.branches import ensure_plan, start_point
-from loopr.world.repo.ground import Ground, open_ground
+from loopr.world.repo.ground import PLANS, Ground, open_ground
 from loopr.world.repo.protection import Protect
-from loopr.world.repo.words import Candidate, Clash, Landed, Message, Refusal, Worktree
+from loopr.world.repo.refs import read_refs
+from loopr.world.repo.words import Brought, Candidate, Clash, Intent, Message, Refusal, Worktree
 
 PLAN = "oauth"
 
@@ -53,8 +54,34 @@ def ground_of(root: Path, **more: object) -> Ground:
 
 
 def begin(ground: Ground, plan: str = PLAN) -> str:
-    """Begin a plan at what is checked out, and return the tip of its branch."""
-    return ensure_plan(ground, plan, start_point(ground).commit).tip
+    """Begin a plan at what is checked out, if it has not begun, and return where it stands."""
+    if not stands(ground, plan):
+        ensure_plan(ground, plan, start_point(ground).commit)
+    return stands(ground, plan)
+
+
+def stands(ground: Ground, plan: str = PLAN) -> str:
+    """Return where a plan stands, as a journal would say: nobody moves the copy of that in these tests."""
+    return read_refs(ground.door, PLANS + plan).get(PLANS + plan, "")
+
+
+class Landed(NamedTuple):
+    """A commit that is where its plan stands now, and what became of the branch."""
+
+    commit: str
+    brought: Brought
+
+
+def build(
+    ground: Ground, name: str, attempt: int = 1, protect: Protect = landing.NO_PROTECTION
+) -> Candidate | Clash | Refusal:
+    """Build the candidate upon where the plan stands."""
+    return landing.build_candidate(ground, name, landing.Onto(PLAN, stands(ground)), attempt, protect)
+
+
+def land(ground: Ground, intent: Intent) -> Landed:
+    """Do what was announced."""
+    return Landed(intent.new, landing.land(ground, intent, 1_700_000_000_000))
 
 
 def say(name: str, attempt: int = 1) -> Message:
@@ -65,7 +92,7 @@ def say(name: str, attempt: int = 1) -> Message:
 
 def take(ground: Ground, name: str, plan: str = PLAN) -> Worktree:
     """Take a loop's worktree at the tip of its plan."""
-    return worktrees.take(ground, name, ensure_plan(ground, plan, start_point(ground).commit).tip)
+    return worktrees.take(ground, name, begin(ground, plan))
 
 
 def work(ground: Ground, name: str, files: dict[str, str], attempt: int = 1) -> Worktree:
@@ -81,12 +108,12 @@ def try_to_land(
     ground: Ground, name: str, attempt: int = 1, protect: Protect = landing.NO_PROTECTION
 ) -> Landed | Clash | Refusal | object:
     """Build the candidate, lay it for a judge who says yes, and land it."""
-    built = landing.build_candidate(ground, name, PLAN, attempt, protect)
+    built = build(ground, name, attempt, protect)
     if not isinstance(built, Candidate):
         return built
     landing.lay_candidate(ground, built, 1)
     landing.end_judging(ground, name)
-    return landing.land(ground, landing.make_intent(ground, built, say(name, attempt)))
+    return land(ground, landing.make_intent(ground, built, say(name, attempt)))
 
 
 def log(folder: Path, branch: str, form: str = "%s") -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from loopr.world.repo import commits, landing, returning
 from loopr.world.repo.words import Candidate, Committed
-from tests.world.repo.grounds import PLAN, begin, git, ground_of, log, plant, say, shows, take, work, write
+from tests.world.repo.grounds import begin, build, git, ground_of, land, log, plant, say, shows, take, work, write
 
 NAME = "oauth.one.g1"
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"
@@ -211,7 +211,7 @@ def test_what_the_command_committed_itself_is_refused_where_it_would_land(tmp_pa
     git(tree.folder, "add", "-A")
     git(tree.folder, "commit", "-qm", "all of it")
     commit(ground)
-    built = landing.build_candidate(ground, NAME, PLAN, 1)
+    built = build(ground, NAME, 1)
     assert isinstance(built, Candidate)
     assert {problem.where for problem in built.refused} == REFUSED.keys() - {"empty-nested"}
     assert root.exists()
@@ -257,9 +257,9 @@ def test_failing_hooks_of_the_user_do_not_matter(tmp_path: Path) -> None:
     ground = ground_of(root)
     begin(ground)
     tree = work(ground, NAME, {"one.txt": "1\n"})
-    built = landing.build_candidate(ground, NAME, PLAN, 1)
+    built = build(ground, NAME, 1)
     assert isinstance(built, Candidate)
-    landing.land(ground, landing.make_intent(ground, built, say(NAME)))
+    land(ground, landing.make_intent(ground, built, say(NAME)))
     assert list(tmp_path.glob("ran-*")) == []
     write(tree.folder, {"two.txt": "2\n"})
     git(tree.folder, "add", "-A")

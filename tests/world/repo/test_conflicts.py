@@ -5,10 +5,24 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from loopr.world.repo import commits, conflicts, landing
+from loopr.world.repo import commits, conflicts
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.words import Candidate, Clash, Landed
-from tests.world.repo.grounds import PLAN, begin, git, ground_of, log, plant, say, shows, take, try_to_land, work, write
+from loopr.world.repo.words import Candidate, Clash
+from tests.world.repo.grounds import (
+    Landed,
+    begin,
+    build,
+    git,
+    ground_of,
+    log,
+    plant,
+    say,
+    shows,
+    take,
+    try_to_land,
+    work,
+    write,
+)
 
 
 def clashing(tmp_path: Path) -> tuple[Path, Ground, Clash]:
@@ -54,12 +68,12 @@ def test_markers_that_are_left_are_a_refusal(tmp_path: Path) -> None:
     root, ground, clash = clashing(tmp_path)
     conflicts.lay_clash(ground, clash)
     commits.commit_attempt(ground, "oauth.late.g1", 2, say("oauth.late.g1", 2))
-    built = landing.build_candidate(ground, "oauth.late.g1", PLAN, 2)
+    built = build(ground, "oauth.late.g1", 2)
     assert isinstance(built, Candidate)
     assert [(each.where, each.message) for each in built.refused] == [("a.txt", "has conflict markers left")]
     write(root / "worktrees" / "oauth.late.g1", {"a.txt": "Title\n=======\n"})
     commits.commit_attempt(ground, "oauth.late.g1", 3, say("oauth.late.g1", 3))
-    built = landing.build_candidate(ground, "oauth.late.g1", PLAN, 3)
+    built = build(ground, "oauth.late.g1", 3)
     assert isinstance(built, Candidate)
     assert built.refused == ()
 
@@ -70,7 +84,7 @@ def test_a_conflict_is_the_same_when_it_is_asked_for_again(tmp_path: Path) -> No
     first = conflicts.lay_clash(ground, clash)
     done = commits.commit_attempt(ground, "oauth.late.g1", 1, say("oauth.late.g1"))
     assert not done.moved
-    again = landing.build_candidate(ground, "oauth.late.g1", PLAN, 1)
+    again = build(ground, "oauth.late.g1", 1)
     assert isinstance(again, Clash)
     assert again.laid
     assert conflicts.lay_clash(ground, again) == first

@@ -12,20 +12,23 @@ import pytest
 from loopr.driving.ending import known_names
 from loopr.world.repo import commits, conflicts, landing, returning, slots
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.words import Candidate, Clash, Landed
+from loopr.world.repo.words import Candidate, Clash
 from loopr.world.repo.worktrees import put
 from tests.world.repo.grounds import (
-    PLAN,
     Crash,
+    Landed,
     begin,
+    build,
     crash_before_step,
     digest,
     git,
     ground_of,
+    land,
     log,
     plant,
     say,
     shows,
+    stands,
     take,
     try_to_land,
     work,
@@ -192,7 +195,7 @@ def test_what_is_judged_after_a_crash_is_what_would_land(tmp_path: Path) -> None
     begin(ground)
 
     def ask(name: str) -> Candidate:
-        built = landing.build_candidate(ground, name, PLAN, 1)
+        built = build(ground, name, 1)
         assert isinstance(built, Candidate)
         landing.lay_candidate(ground, built, 1)
         return built
@@ -211,24 +214,21 @@ def test_what_is_judged_after_a_crash_is_what_would_land(tmp_path: Path) -> None
     assert point > 5
 
 
-def test_an_intent_that_was_written_down_is_carried_out_once(tmp_path: Path) -> None:
-    """The same intent, carried out again and again, moves the plan branch once, also after a sibling has landed."""
+def test_an_intent_that_was_announced_is_carried_out_once(tmp_path: Path) -> None:
+    """The same intent, carried out again and again, moves the plan branch once, whichever of its refs was moved."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)
     work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    built = landing.build_candidate(ground, "oauth.one.g1", PLAN, 1)
+    built = build(ground, "oauth.one.g1", 1)
     intent = landing.make_intent(ground, built, say("oauth.one.g1"))  # type: ignore[arg-type]
     assert intent == landing.make_intent(ground, built, say("oauth.one.g1"))  # type: ignore[arg-type]
-    first = landing.land(ground, intent)
-    work(ground, "oauth.two.g1", {"two.txt": "2\n"})
-    try_to_land(ground, "oauth.two.g1")
-    git(root, "update-ref", "-d", "refs/loopr/landed/oauth.one.g1")  # as if killed between two of its refs
-    assert landing.has_landed(ground, intent.name, intent)
-    assert landing.land(ground, intent) == first
-    assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1", "Work of oauth.two.g1"]
-    assert git(root, "rev-parse", "refs/loopr/landed/oauth.one.g1") == intent.loop_tip
-    assert git(root, "rev-parse", "refs/loopr/plans/oauth") == git(root, "rev-parse", "loopr/oauth")
+    for ref in ("refs/loopr/landed/oauth.one.g1", "refs/loopr/plans/oauth"):
+        assert land(ground, intent).brought.foreign is None
+        git(root, "update-ref", "-d", ref)  # as if killed between two of its refs
+    assert land(ground, intent).brought.outcome == "right"
+    assert stands(ground) == intent.new
+    assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1"]
 
 
 def test_laying_a_conflict_survives_any_crash(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_laying_a_conflict_survives_any_crash(tmp_path: Path) -> None:
         work(ground, name, {"a.txt": f"{name}\n", f"{name}.txt": "x\n"})
 
     def step(ground: Ground, name: str) -> None:
-        clash = landing.build_candidate(ground, name, PLAN, 1)
+        clash = build(ground, name, 1)
         assert isinstance(clash, Clash)
         conflicts.lay_clash(ground, clash)
 
@@ -273,7 +273,7 @@ def test_a_conflict_that_was_written_down_but_not_laid_is_laid(tmp_path: Path, m
         patch.setattr(conflicts, "lay_files", lambda *_: (_ for _ in ()).throw(Crash))
         with pytest.raises(Crash):
             conflicts.lay_clash(ground, clash)
-    again = landing.build_candidate(ground, "oauth.late.g1", PLAN, 1)
+    again = build(ground, "oauth.late.g1", 1)
     assert isinstance(again, Clash)
     conflicts.lay_clash(ground, again)
     assert "<<<<<<<" in (root / "worktrees" / "oauth.late.g1" / "a.txt").read_text()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loopr.world.repo import home, touching, watch
+from loopr.world.repo import home, landing, touching, watch
 from loopr.world.repo.ground import Ground, open_ground
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.words import CameHome, HomeCandidate, Message, Refusal
@@ -21,6 +21,7 @@ from tests.world.repo.grounds import (
     log,
     plant,
     shows,
+    stands,
     try_to_land,
     work,
     write,
@@ -41,7 +42,7 @@ def done_plan(tmp_path: Path, files: dict[str, str] | None = None) -> tuple[Path
 
 def candidate(ground: Ground, onto: str = "main") -> HomeCandidate:
     """Build what would come home."""
-    built = home.build_home(ground, PLAN, onto, MESSAGE)
+    built = home.build_home(ground, landing.Onto(PLAN, stands(ground)), onto, MESSAGE)
     assert isinstance(built, HomeCandidate), built
     return built
 
@@ -279,7 +280,7 @@ def test_a_conflict_with_the_base_is_a_refusal(tmp_path: Path) -> None:
     root, ground = done_plan(tmp_path)
     write(root, {"a.txt": "mine\n"})
     git(root, "commit", "-qam", "mine")
-    built = home.build_home(ground, PLAN, "main", MESSAGE)
+    built = home.build_home(ground, landing.Onto(PLAN, stands(ground)), "main", MESSAGE)
     assert isinstance(built, Refusal)
     assert built.problems[0].message == "loopr/oauth conflicts with main in a.txt"
 
@@ -288,7 +289,7 @@ def test_a_conflict_with_the_base_is_a_refusal(tmp_path: Path) -> None:
 def test_a_base_that_is_no_branch_is_a_refusal(onto: str, words: str, tmp_path: Path) -> None:
     """A plan that began detached, or a branch that is not there, needs --onto."""
     _, ground = done_plan(tmp_path)
-    built = home.build_home(ground, PLAN, onto, MESSAGE)
+    built = home.build_home(ground, landing.Onto(PLAN, stands(ground)), onto, MESSAGE)
     assert isinstance(built, Refusal)
     assert words in built.problems[0].message
 

@@ -8,17 +8,22 @@ import pytest
 
 from loopr.errors import SettingsError
 from loopr.world.repo import landing, returning
-from loopr.world.repo.words import Candidate, Landed, Overtaken, Refusal, Waits
+from loopr.world.repo.tips import Aim, bring, foreign_tip, kept_tips, stands_right
+from loopr.world.repo.words import Brought, Candidate
 from tests.world.repo.grounds import (
     PLAN,
+    Landed,
     begin,
+    build,
     digest,
     git,
     ground_of,
+    land,
     log,
     plant,
     say,
     shows,
+    stands,
     take,
     try_to_land,
     work,
@@ -66,7 +71,7 @@ def test_the_judge_sees_the_very_tree_that_lands(tmp_path: Path) -> None:
     tree = work(ground, "oauth.two.g1", {"two.txt": "2\n"})
     work(ground, "oauth.one.g1", {"one.txt": "1\n"})
     try_to_land(ground, "oauth.one.g1")
-    built = landing.build_candidate(ground, "oauth.two.g1", PLAN, 1)
+    built = build(ground, "oauth.two.g1", 1)
     assert isinstance(built, Candidate)
     landing.lay_candidate(ground, built, 1)
     assert (tree.folder / "one.txt").read_text() == "1\n"
@@ -74,26 +79,9 @@ def test_the_judge_sees_the_very_tree_that_lands(tmp_path: Path) -> None:
     write(tree.folder, {"coverage.xml": "<x/>", "a.txt": "spoilt\n"})
     landing.end_judging(ground, "oauth.two.g1")
     assert git(tree.folder, "status", "--porcelain") == ""
-    landed = landing.land(ground, landing.make_intent(ground, built, say("oauth.two.g1")))
+    landed = land(ground, landing.make_intent(ground, built, say("oauth.two.g1")))
     assert isinstance(landed, Landed)
     assert git(root, "rev-parse", f"{landed.commit}^{{tree}}") == built.tree
-
-
-def test_a_candidate_on_an_old_tip_is_overtaken(tmp_path: Path) -> None:
-    """A sibling that lands in between sends a loop back to build its candidate again."""
-    root = plant(tmp_path / "repo")
-    ground = ground_of(root)
-    begin(ground)
-    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    work(ground, "oauth.two.g1", {"two.txt": "2\n"})
-    built = landing.build_candidate(ground, "oauth.two.g1", PLAN, 1)
-    assert isinstance(built, Candidate)
-    intent = landing.make_intent(ground, built, say("oauth.two.g1"))
-    try_to_land(ground, "oauth.one.g1")
-    assert isinstance(landing.land(ground, intent), Overtaken)
-    assert not landing.has_landed(ground, intent.name, intent)
-    assert isinstance(try_to_land(ground, "oauth.two.g1"), Landed)
-    assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1", "Work of oauth.two.g1"]
 
 
 def test_the_key_of_a_verdict_is_tree_and_check() -> None:
@@ -114,28 +102,27 @@ def test_history_merge_keeps_the_commands_own_commits(tmp_path: Path) -> None:
     git(tree.folder, "add", "-A")
     git(tree.folder, "commit", "-qm", "by the command")
     work(ground, "oauth.one.g1", {"more.txt": "2\n"})
-    built = landing.build_candidate(ground, "oauth.one.g1", PLAN, 1)
+    built = build(ground, "oauth.one.g1", 1)
     assert isinstance(built, Candidate)
-    landing.land(ground, landing.make_intent(ground, built, say("oauth.one.g1"), "merge"))
+    land(ground, landing.make_intent(ground, built, say("oauth.one.g1"), "merge"))
     assert "by the command" in log(root, "loopr/oauth")
     assert git(root, "log", "--first-parent", "--format=%s", "loopr/oauth").splitlines()[-1] == "first"
     assert git(root, "rev-list", "--count", "--first-parent", "loopr/oauth") == "2"
 
 
 def test_a_loop_without_a_change_lands_without_a_commit(tmp_path: Path) -> None:
-    """An empty candidate moves no branch, and is known to have landed."""
+    """An empty candidate announces no move, and the loop's own tip is kept."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     tip = begin(ground)
     work(ground, "oauth.one.g1", {})
-    built = landing.build_candidate(ground, "oauth.one.g1", PLAN, 1)
+    built = build(ground, "oauth.one.g1", 1)
     assert isinstance(built, Candidate)
     assert built.empty
     intent = landing.make_intent(ground, built, say("oauth.one.g1"))
-    assert not landing.has_landed(ground, intent.name, intent)
-    assert landing.land(ground, intent) == Landed(tip)
-    assert landing.has_landed(ground, intent.name, intent)
-    assert git(root, "rev-parse", "loopr/oauth") == tip
+    assert intent.new == intent.old == tip
+    landing.keep_own(ground, intent.name)
+    assert git(root, "rev-parse", "refs/loopr/landed/oauth.one.g1") == intent.loop_tip
 
 
 def test_after_landing_nothing_is_left_but_the_loops_own_commits(tmp_path: Path) -> None:
@@ -161,7 +148,9 @@ def test_siblings_take_over_the_new_tip_unless_it_conflicts(tmp_path: Path) -> N
     clashes = work(ground, "oauth.clashes.g1", {"a.txt": "mine\n"})
     work(ground, "oauth.one.g1", {"a.txt": "theirs\n", "one.txt": "1\n"})
     try_to_land(ground, "oauth.one.g1")
-    outcomes = [landing.take_over(ground, f"oauth.{name}.g1", PLAN, 1).outcome for name in ("fits", "idle", "clashes")]
+    outcomes = [
+        landing.take_over(ground, f"oauth.{name}.g1", stands(ground), 1).outcome for name in ("fits", "idle", "clashes")
+    ]
     assert outcomes == ["moved", "moved", "left alone"]
     assert (fits.folder / "a.txt").read_text() == "theirs\n"
     assert (fits.folder / "fits.txt").read_text() == "x\n"
@@ -169,44 +158,26 @@ def test_siblings_take_over_the_new_tip_unless_it_conflicts(tmp_path: Path) -> N
     assert (clashes.folder / "a.txt").read_text() == "mine\n"
     for tree in (fits, idle, clashes):
         assert git(tree.folder, "status", "--porcelain") == ""
-    assert landing.take_over(ground, "oauth.fits.g1", PLAN, 1).outcome == "current"
+    assert landing.take_over(ground, "oauth.fits.g1", stands(ground), 1).outcome == "current"
 
 
-def test_a_plan_branch_that_somebody_moved_forward_is_the_new_tip(tmp_path: Path) -> None:
-    """A commit that a person put on the plan branch is kept below what lands next."""
+def test_what_somebody_else_put_on_a_plan_branch_is_kept_and_lands_nowhere(tmp_path: Path) -> None:
+    """Nothing lands upon a commit that somebody put on the plan branch: it is kept, and the plan goes on without it."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)
-    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    git(root, "worktree", "add", "-q", str(tmp_path / "mine"), "loopr/oauth")
-    write(tmp_path / "mine", {"person.txt": "p\n"})
-    git(tmp_path / "mine", "add", "-A")
-    git(tmp_path / "mine", "commit", "-qm", "by a person")
-    waits = try_to_land(ground, "oauth.one.g1")
-    assert isinstance(waits, Waits)
-    assert str(tmp_path / "mine") in waits.problem.message
-    git(tmp_path / "mine", "checkout", "-q", "--detach")
-    assert isinstance(try_to_land(ground, "oauth.one.g1"), Landed)
-    assert log(root, "loopr/oauth") == ["first", "by a person", "Work of oauth.one.g1"]
-
-
-@pytest.mark.parametrize("how", ["rewound", "deleted"])
-def test_a_plan_branch_that_lost_commits_stops_landing(how: str, tmp_path: Path) -> None:
-    """A plan branch without recorded commits refuses what lands next, with both ends named, until it is mended."""
-    root = plant(tmp_path / "repo")
-    ground = ground_of(root)
-    first = begin(ground)
-    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    work(ground, "oauth.two.g1", {"two.txt": "2\n"})
-    try_to_land(ground, "oauth.one.g1")
-    tip = git(root, "rev-parse", "loopr/oauth")
-    git(root, "branch", "-f", "loopr/oauth", first) if how == "rewound" else git(root, "branch", "-D", "loopr/oauth")
-    refused = try_to_land(ground, "oauth.two.g1")
-    assert isinstance(refused, Refusal)
-    assert tip in refused.problems[0].message
-    assert how == "deleted" or first in refused.problems[0].message
-    git(root, "branch", "-f", "loopr/oauth", tip)
-    assert isinstance(try_to_land(ground, "oauth.two.g1"), Landed)
+    tree = work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    git(tree.folder, "checkout", "-q", "loopr/oauth")
+    write(tree.folder, {"unjudged.txt": "p\n"})
+    git(tree.folder, "add", "-A")
+    git(tree.folder, "commit", "-qm", "by a loop")
+    theirs = git(root, "rev-parse", "loopr/oauth")
+    git(tree.folder, "checkout", "-q", "loopr/oauth.one.g1")
+    landed = try_to_land(ground, "oauth.one.g1")
+    assert isinstance(landed, Landed)
+    assert landed.brought == Brought("moved", theirs, f"refs/loopr/backup/oauth/1700000000000-{theirs[:12]}")
+    assert git(root, "rev-parse", landed.brought.kept) == theirs
+    assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1"]
 
 
 @pytest.mark.parametrize("name", ["loopr/oauth", "loopr", "loopr/oauth/mine"])
@@ -242,42 +213,105 @@ def test_beginning_a_plan_twice_keeps_its_tip(tmp_path: Path) -> None:
     assert git(root, "rev-parse", f"refs/loopr/plans/{PLAN}") == git(root, "rev-parse", "loopr/oauth")
 
 
-def test_a_loop_that_has_landed_is_known_by_its_name(tmp_path: Path) -> None:
-    """The name alone tells that a loop has landed, also after others, and a person, have moved the plan's branch on."""
+def test_a_plan_branch_that_a_person_has_checked_out_lags(tmp_path: Path) -> None:
+    """While the plan's branch is checked out in a person's checkout it stays, and the plan goes on without it."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    first = begin(ground)
+    for name in ("one", "two"):
+        work(ground, f"oauth.{name}.g1", {f"{name}.txt": "1\n"})
+    git(root, "checkout", "-q", "loopr/oauth")
+    before = digest(root)
+    landed = [try_to_land(ground, f"oauth.{name}.g1") for name in ("one", "two")]
+    assert [each.brought for each in landed] == [  # type: ignore[union-attr]
+        Brought("lags", folder=str(root)),
+        Brought("lags", first, folder=str(root), behind=True),
+    ]
+    assert (digest(root), git(root, "rev-parse", "loopr/oauth")) == (before, first)
+    assert log(root, stands(ground)) == ["first", "Work of oauth.one.g1", "Work of oauth.two.g1"]
+    git(root, "checkout", "-q", "main")
+    assert bring(ground, PLAN, Aim(stands(ground)), 9) == Brought("moved", first, behind=True)
+    assert git(root, "rev-parse", "loopr/oauth") == stands(ground)
+
+
+def test_what_a_person_commits_on_a_branch_that_is_checked_out_stays_there_and_is_kept(tmp_path: Path) -> None:
+    """A person's commit on a plan's branch is never taken from their checkout; it is kept beside it."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    at = begin(ground)
+    git(root, "checkout", "-q", "loopr/oauth")
+    git(root, "commit", "-q", "--allow-empty", "-m", "mine")
+    mine = git(root, "rev-parse", "HEAD")
+    kept = f"refs/loopr/backup/oauth/0000000000005-{mine[:12]}"
+    assert bring(ground, PLAN, Aim(at), 5) == Brought("left", mine, kept, str(root))
+    assert bring(ground, PLAN, Aim(at, leave=True), 6) == Brought("left", mine, kept, str(root))
+    assert foreign_tip(ground, PLAN, at) == git(root, "rev-parse", kept) == mine
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("tip", ["unrelated", "deleted", "rewound"])
+def test_a_plan_goes_on_wherever_its_refs_are(tip: str, both: bool, tmp_path: Path) -> None:
+    """Branch and copy are brought back from wherever they were moved, together or not, and what has landed stays."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    first = begin(ground)
+    work(ground, "oauth.one.g1", {"one.txt": "1\n"})
+    try_to_land(ground, "oauth.one.g1")
+    at, other = stands(ground), git(root, "commit-tree", "-m", "x", f"{first}^{{tree}}")
+    named = {"rewound": first, "deleted": "", "unrelated": other}
+    for ref in ["refs/heads/loopr/oauth", *(["refs/loopr/plans/oauth"] if both else [])]:
+        git(root, "update-ref", *(["-d", ref] if tip == "deleted" else [ref, named[tip]]))
+    done = bring(ground, PLAN, Aim(at), 7)
+    kept = f"refs/loopr/backup/oauth/0000000000007-{named[tip][:12]}" if tip == "unrelated" else ""
+    assert done == Brought("moved", named[tip], kept, behind=tip == "rewound")
+    assert stands_right(ground, PLAN, at)
+    assert bring(ground, PLAN, Aim(at), 8) == Brought("right")
+    assert list(kept_tips(ground, PLAN)) == ([kept] if kept else [])
+
+
+@pytest.mark.parametrize("planted", ["below", "symbolic", "garbage", "below its mark", "below the copy"])
+def test_what_is_put_in_the_way_of_a_plans_refs_goes(planted: str, tmp_path: Path) -> None:
+    """A ref that keeps the branch, the copy or a loop's mark from being made holds nobody up; its commit is kept."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)
     work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    work(ground, "oauth.two.g1", {"two.txt": "2\n"})
-    built = landing.build_candidate(ground, "oauth.one.g1", PLAN, 1)
+    branch = "refs/heads/loopr/oauth"
+    other = git(root, "commit-tree", "-m", "x", "main^{tree}")
+    if planted == "garbage":
+        (root / ".git" / branch).write_text("nothing\n")
+    elif planted == "symbolic":
+        git(root, "symbolic-ref", branch, "refs/heads/main")
+    else:
+        below = {"below its mark": "refs/loopr/landed/oauth.one.g1", "below the copy": "refs/loopr/plans/oauth"}
+        ref = below.get(planted, branch)
+        built = build(ground, "oauth.one.g1", 1)
+        if planted != "below its mark":
+            git(root, "update-ref", "-d", ref)
+        git(root, "update-ref", f"{ref}/x", other)
+    if planted in ("symbolic", "garbage"):
+        built = build(ground, "oauth.one.g1", 1)
     assert isinstance(built, Candidate)
     intent = landing.make_intent(ground, built, say("oauth.one.g1"))
-    assert not landing.has_landed(ground, "oauth.one.g1", intent)
-    landed = landing.land(ground, intent)
-    try_to_land(ground, "oauth.two.g1")
-    by_person = git(root, "commit-tree", "-m", "p", "-p", "loopr/oauth", "main^{tree}")
-    git(root, "update-ref", "refs/heads/loopr/oauth", by_person)
-    assert landing.has_landed(ground, "oauth.one.g1")
-    assert not landing.has_landed(ground, "oauth.none.g1")
-    before = git(root, "rev-parse", "loopr/oauth")
-    assert landing.land(ground, intent) == landed
-    assert git(root, "rev-parse", "loopr/oauth") == before
+    assert land(ground, intent).brought.outcome == "moved"
+    assert stands_right(ground, PLAN, intent.new)
+    assert list(kept_tips(ground, PLAN).values()) == ([other] if "below" in planted else [])
+    assert git(root, "rev-parse", "main") == git(root, "rev-parse", "refs/heads/main")
 
 
-def test_a_plan_branch_that_a_person_has_checked_out_waits_with_the_place(tmp_path: Path) -> None:
-    """While the plan's branch is checked out in the user's own checkout, landing is put off, and says where."""
+def test_landing_twice_is_landing_once(tmp_path: Path) -> None:
+    """What was announced may be done again, also by somebody who does not know that it has been."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)
     work(ground, "oauth.one.g1", {"one.txt": "1\n"})
-    git(root, "checkout", "-q", "loopr/oauth")
-    waits = try_to_land(ground, "oauth.one.g1")
-    assert isinstance(waits, Waits)
-    assert waits.reason == "checked out"
-    assert (str(root) in waits.problem.message, waits.problem.hint) == (True, "switch it there")
-    assert not landing.has_landed(ground, "oauth.one.g1")
-    git(root, "checkout", "-q", "main")
-    assert isinstance(try_to_land(ground, "oauth.one.g1"), Landed)
+    built = build(ground, "oauth.one.g1", 1)
+    assert isinstance(built, Candidate)
+    intent = landing.make_intent(ground, built, say("oauth.one.g1"))
+    assert landing.is_there(ground, intent.new)
+    assert [land(ground, intent).brought.outcome for _ in range(2)] == ["moved", "right"]
+    assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1"]
+    assert not landing.is_there(ground, "1" * 40)
 
 
 def test_tries_that_are_taken_together_are_kept(tmp_path: Path) -> None:
@@ -286,13 +320,13 @@ def test_tries_that_are_taken_together_are_kept(tmp_path: Path) -> None:
     ground = ground_of(root)
     begin(ground)
     name = "oauth.one.g1"
-    landing.take_together(ground, take(ground, name).name, PLAN, 1)
+    landing.take_together(ground, take(ground, name).name, stands(ground), 1)
     for number in range(5):
         tree = work(ground, name, {"one.txt": f"{number}\n"})
     before = git(root, "rev-parse", f"loopr/{name}")
     (tree.folder / "half.local").write_text("ignored or not, it stays")
     for _ in range(2):
-        landing.take_together(ground, name, PLAN, 1)
+        landing.take_together(ground, name, stands(ground), 1)
         assert log(root, f"loopr/{name}") == ["first", "Earlier tries, taken together"]
     assert (tree.folder / "half.local").exists()
     assert git(root, "rev-parse", f"loopr/{name}^{{tree}}") == git(root, "rev-parse", f"{before}^{{tree}}")

@@ -6,10 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from loopr.world.repo import commits, conflicts, home, leftovers, returning, slots
+from loopr.world.repo import commits, conflicts, home, landing, leftovers, returning, slots
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.words import Clash, HomeCandidate, Leftover, Message
-from tests.world.repo.grounds import PLAN, begin, git, ground_of, plant, say, shows, take, try_to_land, work, write
+from tests.world.repo.grounds import (
+    PLAN,
+    begin,
+    git,
+    ground_of,
+    plant,
+    say,
+    shows,
+    stands,
+    take,
+    try_to_land,
+    work,
+    write,
+)
 
 
 def found(ground: Ground, in_use: set[str]) -> dict[tuple[str, str], Leftover]:
@@ -107,7 +120,7 @@ def test_a_plan_branch_goes_once_the_plan_is_home(tmp_path: Path) -> None:
     work(ground, "oauth.one.g1", {"one.txt": "1\n"})
     try_to_land(ground, "oauth.one.g1")
     assert ("branch", PLAN) not in collect(ground, set())
-    built = home.build_home(ground, PLAN, "main", Message("home"))
+    built = home.build_home(ground, landing.Onto(PLAN, stands(ground)), "main", Message("home"))
     assert isinstance(built, HomeCandidate)
     home.bring_home(ground, built)
     assert ("branch", PLAN) in collect(ground, set())

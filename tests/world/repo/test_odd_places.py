@@ -12,17 +12,21 @@ from loopr.world.repo import branches, commits, landing, leftovers, locks, retur
 from loopr.world.repo.ground import Ground, open_ground
 from loopr.world.repo.ref_locks import lock_file, lock_ref
 from loopr.world.repo.refs import pack_refs, read_refs
-from loopr.world.repo.words import Landed, Message, Start
+from loopr.world.repo.words import Message, Start
 from tests.world.repo.grounds import (
     PLAN,
+    Landed,
     begin,
+    build,
     digest,
     git,
     ground_of,
+    land,
     log,
     plant,
     say,
     shows,
+    stands,
     take,
     try_to_land,
     work,
@@ -158,10 +162,10 @@ def test_the_user_may_collect_garbage_prune_and_switch_meanwhile(tmp_path: Path)
     write(tree.folder, {"one.txt": "1\n"})
     work(ground, NAME, {"two.txt": "2\n"})
     meanwhile()
-    built = landing.build_candidate(ground, NAME, PLAN, 1)
+    built = build(ground, NAME, 1)
     intent = landing.make_intent(ground, built, Message("landed"))  # type: ignore[arg-type]
     meanwhile()
-    assert isinstance(landing.land(ground, intent), Landed)
+    assert isinstance(land(ground, intent), Landed)
     returning.release(ground, NAME)
     meanwhile()
     assert take(ground, "oauth.two.g1").git_dir == tree.git_dir
@@ -271,7 +275,7 @@ def test_a_worktree_says_where_the_attempt_begins_and_what_it_is_based_on(tmp_pa
     landed = try_to_land(ground, "oauth.two.g1")
     again = take(ground, NAME)
     assert (again.base, again.tip) == (first, git(root, "rev-parse", fresh.branch))
-    taken = landing.take_over(ground, NAME, PLAN, 1)
+    taken = landing.take_over(ground, NAME, stands(ground), 1)
     assert isinstance(landed, Landed)
     after = take(ground, NAME)
     assert (after.base, after.tip) == (landed.commit, taken.tip)

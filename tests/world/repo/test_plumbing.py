@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from loopr.world.repo import branches, calls, commits, landing, returning, watch, worktrees
+from loopr.world.repo import calls, commits, landing, returning, watch, worktrees
 from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.entries import leaves_at
 from loopr.world.repo.making import make_commit
@@ -25,7 +25,7 @@ from loopr.world.repo.refs import Move, RefRaced, merge_base, read_refs, refs_be
 from loopr.world.repo.scanning import changed_entries
 from loopr.world.repo.trees import Leaf, NotLoose, grafted
 from loopr.world.repo.words import Message
-from tests.world.repo.grounds import PLAN, begin, git, ground_of, log, plant, say, take, write
+from tests.world.repo.grounds import PLAN, begin, build, git, ground_of, land, log, plant, say, stands, take, write
 
 REF = "refs/loopr/candidate/oauth.one.g1"
 MESSAGE = Message(
@@ -441,11 +441,11 @@ def test_a_loop_takes_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         if number == 2:
             monkeypatch.setattr(calls, "call", counting)
         name = f"oauth.n{number}.g1"
-        tree = worktrees.take(ground, name, branches.plan_tip(ground, PLAN).tip)
+        tree = worktrees.take(ground, name, stands(ground))
         write(tree.folder, {f"{number}.txt": "x\n"})
         commits.commit_attempt(ground, name, 1, say(name))
-        built = landing.build_candidate(ground, name, "oauth", 1, Protect(("tests", "loopr.yml")))
-        landing.land(ground, landing.make_intent(ground, built, say(name)))  # type: ignore[arg-type]
+        built = build(ground, name, 1, Protect(("tests", "loopr.yml")))
+        land(ground, landing.make_intent(ground, built, say(name)))  # type: ignore[arg-type]
         assert returning.release(ground, name).outcome == "pooled"
     assert len(words) <= 4
     assert len(log(root, f"loopr/{PLAN}")) == 4

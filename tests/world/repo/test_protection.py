@@ -8,8 +8,21 @@ import pytest
 
 from loopr.world.repo import commits, landing
 from loopr.world.repo.protection import Protect
-from loopr.world.repo.words import Candidate, Landed, PutBack
-from tests.world.repo.grounds import PLAN, begin, git, ground_of, plant, say, shows, take, try_to_land, work, write
+from loopr.world.repo.words import Candidate, PutBack
+from tests.world.repo.grounds import (
+    Landed,
+    begin,
+    build,
+    git,
+    ground_of,
+    plant,
+    say,
+    shows,
+    take,
+    try_to_land,
+    work,
+    write,
+)
 
 TESTS = Protect(("tests/**", "loopr.yml"))
 FILES = {"a.txt": "a\n", "loopr.yml": "version: 1\n", "tests/t.py": "assert 1\n", "tests/deep/u.py": "assert 2\n"}
@@ -32,7 +45,7 @@ def test_changed_deleted_and_added_files_are_put_back_and_told(tmp_path: Path) -
     """The tree that is judged and lands has every protected file as the plan has it, and the loop learns which."""
     root, folder = cheat(tmp_path)
     ground = ground_of(root)
-    built = landing.build_candidate(ground, "oauth.one.g1", PLAN, 1, TESTS)
+    built = build(ground, "oauth.one.g1", 1, TESTS)
     assert isinstance(built, Candidate)
     assert set(built.put_back) == {
         PutBack("loopr.yml", "changed"),

@@ -12,7 +12,20 @@ from loopr.world.repo import calls, commits, leftovers, returning, slots, worktr
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import take_over
 from loopr.world.repo.words import Worktree
-from tests.world.repo.grounds import PLAN, begin, git, ground_of, plant, say, shows, take, try_to_land, work, write
+from tests.world.repo.grounds import (
+    PLAN,
+    begin,
+    git,
+    ground_of,
+    plant,
+    say,
+    shows,
+    stands,
+    take,
+    try_to_land,
+    work,
+    write,
+)
 from tests.world.repo.test_pool import pristine
 
 ONE, TWO = "oauth.one.g1", "oauth.two.g1"
@@ -282,7 +295,7 @@ def test_what_a_command_left_uncommitted_is_saved_at_once(tmp_path: Path) -> Non
     ground = ground_of(root)
     begin(ground)
     tree = work(ground, ONE, {"one.txt": "1\n"})
-    take_over(ground, ONE, PLAN, 1)
+    take_over(ground, ONE, stands(ground), 1)
     write(tree.folder, {"two.txt": "2\n", "forced.o": "o\n"})
     git(tree.folder, "add", "-f", "forced.o")
     assert returning.release(ground, ONE).outcome == "pooled"

@@ -7,8 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from loopr.world.repo import commits, returning, slots
-from loopr.world.repo.words import Landed
-from tests.world.repo.grounds import begin, digest, git, ground_of, log, plant, say, take, try_to_land, work, write
+from tests.world.repo.grounds import (
+    Landed,
+    begin,
+    digest,
+    git,
+    ground_of,
+    log,
+    plant,
+    say,
+    take,
+    try_to_land,
+    work,
+    write,
+)
 
 THREADS = 8
 ROUNDS = 3
