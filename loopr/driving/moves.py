@@ -42,7 +42,7 @@ def move_plan(mind: Mind, ground: Ground, plan: str, new: str, why: str) -> Brou
     with alone_with_plans(ground):
         done = bring(ground, plan, Aim(new, mind.forest.shared.tip(plan).at), mind.now())
     seen: list[o.Observation] = [o.PlanStands(plan, new)]
-    if done.foreign is not None and not done.behind:
+    if done.foreign and not done.behind:
         back = new if done.outcome == "moved" else ""
         seen.insert(0, o.ForeignSeen(plan, done.foreign, done.kept, back))
 

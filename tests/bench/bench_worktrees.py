@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from loopr.world.repo import branches, calls, commits, landing, returning, worktrees
-from loopr.world.repo.ground import Ground, open_ground
-from loopr.world.repo.words import Candidate, Landed, Message
+from loopr.world.repo.ground import PLANS, Ground, open_ground
+from loopr.world.repo.refs import read_refs
+from loopr.world.repo.words import Candidate, Message
 
 FILES = 2000
 FILES_A_FOLDER = 40
@@ -85,17 +86,22 @@ def add_and_remove(root: Path, number: int) -> tuple[float, float]:
     return added, timed_ms(lambda: git(root, "worktree", "remove", "--force", str(folder)))
 
 
+def stands(ground: Ground) -> str:
+    """Return where the plan stands, as the journal would say."""
+    return read_refs(ground.door, PLANS + PLAN)[PLANS + PLAN]
+
+
 def live(ground: Ground, name: str, line: threading.Lock) -> None:
     """Live one loop's life: worktree, commit, candidate, landing, release."""
-    tip = branches.plan_tip(ground, PLAN).tip
+    tip = stands(ground)
     tree = worktrees.take(ground, name, tip)
     (tree.folder / f"{name}.txt").write_text(name)
     message = Message(f"Work of {name}", trailers=(("Loopr-Loop", name),))
     commits.commit_attempt(ground, name, 1, message)
     with line:
-        built = landing.build_candidate(ground, name, PLAN, 1)
+        built = landing.build_candidate(ground, name, landing.Onto(PLAN, stands(ground)), 1)
         assert isinstance(built, Candidate)
-        assert isinstance(landing.land(ground, landing.make_intent(ground, built, message)), Landed)
+        assert landing.land(ground, landing.make_intent(ground, built, message), 1).outcome == "moved"
     returning.release(ground, name)
 
 
@@ -196,7 +202,8 @@ def main(arguments: Sequence[str] = ()) -> dict[str, float]:
         root.mkdir()
         plant(root, files)
         ground = open_ground(root, worktrees=root / "worktrees", artifacts=root / "specs")
-        tip = branches.ensure_plan(ground, PLAN, branches.start_point(ground).commit).tip
+        tip = branches.start_point(ground).commit
+        branches.ensure_plan(ground, PLAN, tip)
         figures = lives(root, ground)  # first: git looks twice at files that are younger than a second
         return {"files": files} | slots(root, ground, tip) | figures
     finally:
