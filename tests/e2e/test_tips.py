@@ -56,7 +56,7 @@ MOVES = {
     "echo exit 0 > check.sh; echo x > forbidden; git add -A; git commit -qm x; "
     "git update-ref refs/heads/loopr/p HEAD; git update-ref refs/loopr/plans/p HEAD": "both refs moved together",
     "echo exit 0 > check.sh; echo x > forbidden; git add -A; git commit -qm x; "
-    'git push -q --force "$LOOPR_WORKSPACE" HEAD:loopr/p': "a push",
+    'until git push -q --force "$LOOPR_WORKSPACE" HEAD:loopr/p; do sleep 0.1; done': "a push",
 }
 
 
