@@ -249,17 +249,11 @@ class Workspace:
             with Journal.open(self.place.journal, create=True) as journal:
                 mind = Mind(Journalled(journal), wall_clock, self.actor)
                 self.in_force.take_up(mind)
-                self._take_tips(mind)
+                if mind.forest.shared.plans.keys() - mind.forest.shared.tips.keys():
+                    from loopr.driving.building import take_tips  # slow to import, and few journals are from before
+
+                    take_tips(self, mind)
                 yield Engine(mind, self.hands())
-
-    def _take_tips(self, mind: Mind) -> None:
-        """Take plans to stand where the refs say, where the journal is from before it said so."""
-        from loopr.core.moving import unrecorded
-
-        if any(unrecorded(mind.forest)):
-            from loopr.driving.building import take_tips
-
-            take_tips(self, mind)
 
     @contextmanager
     def visit(self) -> Iterator[Engine]:
