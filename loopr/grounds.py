@@ -22,7 +22,7 @@ from loopr.world.repo.ground import HEADS, PLANS, Ground, open_ground
 from loopr.world.repo.refs import read_refs
 
 if TYPE_CHECKING:
-    from loopr.core.observations import TipsFound
+    from loopr.core.plan_observations import TipsFound
     from loopr.world.place import Place
     from loopr.world.settings import Settings
 
@@ -262,7 +262,7 @@ def _where(settings: Settings, project: str) -> str:
 def tips_in(workspace: Settled, scene: Scene) -> TipsFound | None:
     """Say where the refs have plans of which the journal says nothing: it is from before it did."""
     from loopr.core.moving import unrecorded
-    from loopr.core.observations import TipsFound
+    from loopr.core.plan_observations import TipsFound
 
     found: dict[str, str] = {}
     for plan in unrecorded(scene):

@@ -13,6 +13,7 @@ from loopr.core import plan_events as p
 from loopr.core.attempt import lands
 from loopr.core.events import Event
 from loopr.core.model import Loop, Status
+from loopr.core.plan_observations import ForeignSeen, PlanStands, TipsFound
 from loopr.core.scene import Scene
 from loopr.core.tips import LANDED, STARTED
 from loopr.errors import Deferred
@@ -68,7 +69,7 @@ def stayed_for(scene: Scene, loop: Loop, reason: str) -> Iterator[Event]:
         yield p.PlanStayed(loop.plan, moving.old, moving.new, reason)
 
 
-def _plan_stands(scene: Scene, seen: o.PlanStands, now: int) -> Iterator[Event]:
+def _plan_stands(scene: Scene, seen: PlanStands, now: int) -> Iterator[Event]:
     """A move that was announced is done, or cannot be."""
     moving = scene.shared.tip(seen.plan).moving
     if moving is None or moving.loop or moving.new != seen.new:
@@ -79,12 +80,12 @@ def _plan_stands(scene: Scene, seen: o.PlanStands, now: int) -> Iterator[Event]:
         yield p.PlanMoved(seen.plan, moving.old, moving.new, moving.why)
 
 
-def _tip_seen(scene: Scene, seen: o.ForeignSeen, now: int) -> Iterator[Event]:
+def _tip_seen(scene: Scene, seen: ForeignSeen, now: int) -> Iterator[Event]:
     """The branch of a plan was where loopr had not brought it."""
     yield p.TipForeign(seen.plan, seen.tip, seen.kept, seen.back, seen.during)
 
 
-def _tips_found(scene: Scene, seen: o.TipsFound, now: int) -> Iterator[Event]:
+def _tips_found(scene: Scene, seen: TipsFound, now: int) -> Iterator[Event]:
     """Plans of a journal that says nothing of their branches stand where the refs are, this once."""
     fresh = {plan: at for plan, at in seen.tips.items() if plan not in scene.shared.tips and plan in scene.loops}
     begun = [plan for plan, at in fresh.items() if at]
@@ -100,9 +101,9 @@ def _tips_found(scene: Scene, seen: o.TipsFound, now: int) -> Iterator[Event]:
 
 MOVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event]]] = {
     o.LandingReady: _landing_ready,
-    o.PlanStands: _plan_stands,
-    o.ForeignSeen: _tip_seen,
-    o.TipsFound: _tips_found,
+    PlanStands: _plan_stands,
+    ForeignSeen: _tip_seen,
+    TipsFound: _tips_found,
 }
 """What each of these observations means."""
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from loopr.core import observations as o
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
+from loopr.core.plan_observations import PlanStands
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.handovers import is_plain_file, keep_output
@@ -131,7 +132,7 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
         return plain
     spot: Spot = yield Do(lambda: _make_folder(kit, task, ground))
     if task.begins:
-        yield Tell(o.PlanStands(task.loop.plan, task.tip))
+        yield Tell(PlanStands(task.loop.plan, task.tip))
     own = own_folder(spot.folder)
     if not is_plain_file(own / READY):
         settings = kit.settings.of_project(task.loop.project)

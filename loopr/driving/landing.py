@@ -18,6 +18,7 @@ from loopr.core.entries import Artifact, Entry
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.core.overlap import covers
+from loopr.core.plan_observations import ForeignSeen
 from loopr.core.rendering import leaf_artifact
 from loopr.core.tips import Moving
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked, Tell
@@ -121,7 +122,7 @@ def _end(kit: Kit, task: Task, course: Course) -> Act:
     behind = done is not None and done.behind and (course.lags or done.outcome == "lags")
     if done is not None and done.foreign is not None and moving is not None and not behind:
         back = moving.new if done.outcome == "moved" else ""
-        yield Tell(o.ForeignSeen(loop.plan, done.foreign, done.kept, back, course.during))
+        yield Tell(ForeignSeen(loop.plan, done.foreign, done.kept, back, course.during))
     artifact, _ = read_output(kit, task, lambda *_: [])
     kit.outlines.pop(task.name, None)
     commit = moving.new if moving is not None else ""

@@ -13,6 +13,7 @@ from loopr.core import observations as o
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.intake import interpret
+from loopr.core.plan_observations import ForeignSeen, PlanStands
 from loopr.engine import Mind
 from loopr.errors import Deferred
 from loopr.world.repo.ground import Ground
@@ -41,10 +42,10 @@ def move_plan(mind: Mind, ground: Ground, plan: str, new: str, why: str) -> Brou
     announce(mind, plan, new, why)
     with alone_with_plans(ground):
         done = bring(ground, plan, Aim(new, mind.forest.shared.tip(plan).at), mind.now())
-    seen: list[o.Observation] = [o.PlanStands(plan, new)]
+    seen: list[o.Observation] = [PlanStands(plan, new)]
     if done.foreign and not done.behind:
         back = new if done.outcome == "moved" else ""
-        seen.insert(0, o.ForeignSeen(plan, done.foreign, done.kept, back))
+        seen.insert(0, ForeignSeen(plan, done.foreign, done.kept, back))
 
     def course(forest: Forest, now: int) -> Iterator[Event]:
         for each in seen:

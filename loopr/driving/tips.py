@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.forest import Forest
+from loopr.core.plan_observations import ForeignSeen, PlanStands
 from loopr.core.settled import is_settled
 from loopr.core.tips import BRANCH_PLACE, Tip, read_tip
 from loopr.driving.acts import Act, Do, Tell
@@ -121,10 +122,10 @@ class Tips:
         tip, done = found
         if tip.moving is not None:
             gone = "" if (yield Do(partial(is_there, ground, tip.moving.new))) else "its commit is gone"
-            yield Tell(o.PlanStands(plan, tip.moving.new, gone))
+            yield Tell(PlanStands(plan, tip.moving.new, gone))
         if done.foreign is not None and self._is_news(ground, case, done):
             back = tip.stands if done.outcome == "moved" else ""
-            yield Tell(o.ForeignSeen(plan, done.foreign, done.kept, back, case.during))
+            yield Tell(ForeignSeen(plan, done.foreign, done.kept, back, case.during))
         return o.Noticed(f"{BRANCH_PLACE}{plan}", _words(ground, plan, done))
 
     def _bring(self, ground: Ground, plan: str, leave: bool) -> Settled | None:

@@ -17,6 +17,7 @@ from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status, Usage
 from loopr.core.observations import Trouble
+from loopr.core.plan_observations import ForeignSeen
 from tests.sim.author import digest_of
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ class Hands:
                 world.met("fault: somebody moved a plan's branch")
                 stands = "theirs"
             if stands not in (moving.old, moving.new):
-                world.report(o.ForeignSeen(loop.plan, stands, "kept", moving.old))
+                world.report(ForeignSeen(loop.plan, stands, "kept", moving.old))
             self.branches[loop.plan] = moving.new
         self._once("publish", loop, 2, self._publish)
 

@@ -19,6 +19,7 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.intake import interpret
 from loopr.core.model import Failure, Loop, Status
+from loopr.core.plan_observations import PlanStands
 from loopr.grounds import ground_of
 from loopr.wiring import Workspace
 from loopr.world.repo import landing
@@ -157,7 +158,7 @@ class Desk:
         """Make the branch of a plan that was started here, at main, as its first attempt does."""
         found, base = ground_of(Workspace(self.folder)), git(self.folder, "rev-parse", "main")
         ensure_plan(found, plan, base)
-        self.see(o.PlanStands(plan, base))
+        self.see(PlanStands(plan, base))
         return found
 
     def bring_home(self, ground: Ground, loop_id: str, message: Message) -> str:
