@@ -78,15 +78,11 @@ NO_USAGE = Usage()
 
 
 class Spent(NamedTuple):
-    """What all ended attempts of a loop have used; `estimated` if any of its cost had to be derived from time.
+    """What all ended attempts of a loop have used; `estimated` if any of its cost had to be derived from time."""
 
-    `tokens` is what was reported; `cost` is what budgets and shares count, in thousandths of a token, `usd` in
-    millionths.
-    """
-
-    tokens: int = 0
-    cost: int = 0
-    usd: int = 0
+    tokens: int = 0  # as it was reported
+    cost: int = 0  # what budgets and shares count, in thousandths of a token
+    usd: int = 0  # in millionths
     ms: int = 0
     estimated: bool = False
 

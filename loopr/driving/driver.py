@@ -114,14 +114,7 @@ class Driver:
 
     def tail(self, loop: Loop) -> str:
         """Return the last line that a loop's command has said, or what its agent said or did last, without keys."""
-        return self._effects.kit.hide(self._last_said(loop))
-
-    def _last_said(self, loop: Loop) -> str:
-        """Return the last line that a loop's command has said, or what its agent said or did last."""
-        if said := self._hearing.last(loop):
-            return said
-        lines = [line for run in self._jobs.runs_of(loop.id, loop.attempt) for line in self._attempts.tail(run)]
-        return lines[-1] if lines else ""
+        return self._effects.kit.hide(self._hearing.last(loop) or self._jobs.last_line(loop.id, loop.attempt))
 
     def drive(self, until: Callable[[Forest, int], bool], show: Show) -> None:
         """Drive until a condition holds and nothing is in hand, or until it is told to stop."""

@@ -125,6 +125,11 @@ class Jobs:
         """True while acts have something to report that `poll` has not returned."""
         return bool(self._told)
 
+    def last_line(self, loop: str, attempt: int) -> str:
+        """Return the last line that a command of an attempt has said."""
+        lines = [line for run in self.runs_of(loop, attempt) for line in self.attempts.tail(run)]
+        return lines[-1] if lines else ""
+
     def runs_of(self, loop: str, attempt: int) -> list[str]:
         """List the commands that acts about an attempt wait for."""
         return [run for run, job in self._runs.items() if (job.key.loop, job.key.attempt) == (loop, attempt)]
