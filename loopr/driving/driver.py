@@ -175,8 +175,7 @@ class Driver:
     def _begin(self, show: Show) -> None:
         """Take over from whoever was here before."""
         self._step("begin")
-        own = (JOURNAL_PLACE, PLACE, *PLACES)  # what else was in the way before is asked anew
-        theirs = (f"{self.forest.policy.artifacts_dir}/", *own)
+        theirs = (f"{self.forest.policy.artifacts_dir}/", JOURNAL_PLACE, PLACE, *PLACES)  # others are asked anew
         self._told = {at: text for at, text in self.forest.shared.problems.items() if not at.startswith(theirs)}
         mind = self.engine.mind
         events = [*self._begun, *mind.heed_clock(), *self._heed_rules()]
@@ -251,12 +250,8 @@ class Driver:
 
     def _heed_rules(self) -> list[Event]:
         """Go by the settings that are in force by now, before anything is decided by those from before."""
-        events: list[Event] = []
-        try:
-            for seen in self._rules.changes(self.engine):
-                events += self.engine.learn(seen)
-        except WorldError as error:  # it is looked at again
-            self._trouble = str(error)
+        events, trouble = self._rules.heed(self.engine)
+        self._trouble = trouble or self._trouble
         return events
 
     def _sense(self, now: int) -> Iterator[o.Observation]:

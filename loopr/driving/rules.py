@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from loopr.core import observations as o
+from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.shared import Accepted
 from loopr.engine import Engine
@@ -67,15 +68,22 @@ class Rules:
         self._marks: list[object] = []
         self._held: str | None = None
 
-    def changes(self, engine: Engine) -> Iterator[list[o.Observation]]:
-        """Give what there is to learn, until there is no more; what was not learned is looked at again."""
+    def heed(self, engine: Engine) -> tuple[list[Event], str]:
+        """Learn what there is, until there is no more; return what came of it, and what kept it from being remembered.
+
+        What could not be remembered is looked at again.
+        """
+        events: list[Event] = []
         for _ in range(MOST_LOOKS):
             seen = list(self.look(engine.forest, engine.mind.now()))
             if not seen:
-                return
-            marks, self._marks = self._marks, []
-            yield seen
-            self._marks = marks
+                break
+            try:
+                events += engine.learn(seen)
+            except WorldError as error:
+                self._marks = []
+                return events, str(error)
+        return events, ""
 
     def look(self, forest: Forest, now: int) -> Iterator[o.Observation]:
         """Report what the files say, where that has changed, and load what was accepted meanwhile.
