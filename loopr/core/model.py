@@ -295,24 +295,6 @@ class Bound(NamedTuple):
     repo: str = OWN_REPO
 
 
-class Engine(NamedTuple):
-    """What decisions know of the engine that serves the workspace."""
-
-    started_at: int = 0
-    draining: bool = False
-    last_grant_at: int = 0
-    cut_short: bool = False
-    serving: bool = False  # since the settings are accepted ones: it has begun, and has not ended in good order
-
-
-class Host(NamedTuple):
-    """Why the machine takes no more work, when to ask it again, and how often in a row it has refused some."""
-
-    reason: str = ""
-    until: int = 0
-    refusals: int = 0
-
-
 _LOOP_DEFAULTS = Loop("", "", "", None, 0, 0, "")
 _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "needs": tuple,

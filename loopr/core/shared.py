@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from loopr.core.model import Bound, Convoy, Engine, Hold, Host, Lane
+from loopr.core.model import Bound, Convoy, Hold, Lane
 from loopr.core.policy import Policy, decode_policy, encode_policy
 from loopr.core.tips import NO_TIP, Tip, read_tip
 
@@ -55,6 +55,24 @@ class Moved(NamedTuple):
 def moved_key(repo: str, branch: str) -> str:
     """Return the key under which the move of a branch is remembered."""
     return f"{repo} {branch}"
+
+
+class Engine(NamedTuple):
+    """What decisions know of the engine that serves the workspace."""
+
+    started_at: int = 0
+    draining: bool = False
+    last_grant_at: int = 0
+    cut_short: bool = False
+    serving: bool = False  # since the settings are accepted ones: it has begun, and has not ended in good order
+
+
+class Host(NamedTuple):
+    """Why the machine takes no more work, when to ask it again, and how often in a row it has refused some."""
+
+    reason: str = ""
+    until: int = 0
+    refusals: int = 0
 
 
 class Accepted(NamedTuple):

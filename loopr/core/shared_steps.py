@@ -8,9 +8,9 @@ from __future__ import annotations
 from loopr.core import plan_events as p
 from loopr.core import workspace_events as w
 from loopr.core.events import Event
-from loopr.core.model import Bound, Convoy, Engine, Hold, Host
+from loopr.core.model import Bound, Convoy, Hold
 from loopr.core.policy import decode_policy
-from loopr.core.shared import Accepted, Moved, Shared, Suspects, moved_key
+from loopr.core.shared import Accepted, Engine, Host, Moved, Shared, Suspects, moved_key
 from loopr.core.tips import Moving, Tip
 
 RAMP_END = 1 << 16
