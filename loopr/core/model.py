@@ -93,8 +93,7 @@ NOTHING_SPENT = Spent()
 class Lease(NamedTuple):
     """The right to make one attempt; `grant` counts all grants of the workspace, so it orders leases exactly.
 
-    `agent` is the preset that works in it, nothing where a command or a pull worker does; `supervisor` names who
-    watches the process, in words that only the world reads.
+    `agent` is the preset that works in it, if one does; `supervisor` names who watches it, in words of the world.
     """
 
     attempt: int
@@ -107,7 +106,7 @@ class Lease(NamedTuple):
     judge_only: bool = False
     agent: str = ""
     supervisor: str = ""
-    lands: bool = False  # the branch is about to move: there is no way back
+    lands: bool = False
 
 
 class Ending(NamedTuple):
@@ -126,8 +125,7 @@ class Ending(NamedTuple):
 class Terms(NamedTuple):
     """What an entry says of a loop: the part of a `Loop` that comes from its parent's artifact.
 
-    `identity` is the digest of what would make it other work, `outline` that of its nested children ("" if none),
-    `agent` the preset that it names, if it does.
+    `identity` is the digest of what would make it other work, `outline` that of its nested children, if it has any.
     """
 
     title: str
@@ -260,8 +258,7 @@ class Score(NamedTuple):
 class Lane(NamedTuple):
     """A provider account: how often it was hit, until when it rests, and how it ramps up again.
 
-    `level` is the share of its provider's window that was used when somebody last said so, in thousandths; it holds
-    until `level_until`.
+    `level` is the share of its provider's window that was used, in thousandths; it holds until `level_until`.
     """
 
     hits: int = 0

@@ -87,7 +87,8 @@ def _tip_seen(scene: Scene, seen: ForeignSeen, now: int) -> Iterator[Event]:
 
 def _tips_found(scene: Scene, seen: TipsFound, now: int) -> Iterator[Event]:
     """Plans of a journal that says nothing of their branches stand where the refs are, this once."""
-    fresh = {plan: at for plan, at in seen.tips.items() if plan not in scene.shared.tips and plan in scene.loops}
+    known = {plan for plan, tip in scene.shared.tips.items() if not tip.begins}
+    fresh = {plan: at for plan, at in seen.tips.items() if plan in scene.loops.keys() - known}
     begun = [plan for plan, at in fresh.items() if at]
     if begun:
         yield p.TipsTaken(tuple(begun))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from loopr.core import observations as o
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
-from loopr.core.plan_observations import PlanStands
+from loopr.core.plan_observations import PlanStands, TipsFound
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.handovers import is_plain_file, keep_output
@@ -130,9 +130,9 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
         plain = write(kit, task, Spot(folder))
         yield from run_before(kit, task, Spot(folder), {"pre_run": kit.settings.hooks.get("pre_run")})
         return plain
-    spot: Spot = yield Do(lambda: _make_folder(kit, task, ground))
     if task.begins:
-        yield Tell(PlanStands(task.loop.plan, task.tip))
+        task = yield from _begin_plan(kit, task, ground)
+    spot: Spot = yield Do(lambda: _make_folder(kit, task, ground))
     own = own_folder(spot.folder)
     if not is_plain_file(own / READY):
         settings = kit.settings.of_project(task.loop.project)
@@ -153,15 +153,25 @@ def _drop_old_runs(kit: Kit, task: Task) -> None:
             shutil.rmtree(each, ignore_errors=True)
 
 
+def _begin_plan(kit: Kit, task: Task, ground: Ground) -> Generator[Asked, Any, Task]:
+    """Make the branch of a plan for its first work, and tell where it stands."""
+    plan = task.loop.plan
+
+    def begun() -> str:
+        with alone_with_plans(ground):  # others may prepare the first work of a plan at this moment
+            return ensure_plan(ground, plan, task.tip)
+
+    at: str = yield Do(begun)
+    yield Tell(PlanStands(plan, at) if at == task.tip else TipsFound({plan: at}))
+    return task._replace(tip=at)
+
+
 def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
     """Take the loop's worktree, with the newest of its plan's work in it."""
     claim(kit.place, ground)
     sentry = kit.sentry_of(task)
     if sentry is not None:  # before git touches anything that a loop may have left
         sentry.begin(task.loop.lease_id)
-    if task.begins:
-        with alone_with_plans(ground):  # others may prepare the first work of a plan at this moment
-            ensure_plan(ground, task.loop.plan, task.tip)
     set_deserted_aside(kit.runs, ground, task.name, task.attempt)
     worktree = take(ground, task.name, task.tip, living_in, known=bool(task.loop.base_commit))
     if not worktree.fresh and read_record(ground, task.name) is None:  # what is there may be all there is of it

@@ -1,4 +1,5 @@
-"""What happens beside the work: hooks and addresses are told, plans come home, artifacts are stamped.
+"""What happens beside the work: hooks and addresses are told, plans come home, their branches stay right, artifacts are
+stamped.
 
 The one door to the modules of that. None of it ever changes the tree, and no engine lives on for its sake alone where
 only a person can help. Must never know what an event means.
@@ -21,6 +22,7 @@ from loopr.driving.listeners import Listeners
 from loopr.driving.occasions import BUDGET_PLACE, LANDING_PLACE
 from loopr.driving.spending import Spending
 from loopr.driving.stamps import Stamps
+from loopr.driving.tips import Tips
 from loopr.world.journal import Journal
 
 PLACES = (HOOK, NOTIFY, LANDING_PLACE, BUDGET_PLACE, BRANCH_PLACE)
@@ -36,6 +38,7 @@ class Beside:
         self._jobs = jobs
         self._listeners = Listeners(kit, jobs, journal)
         self._home, self._stamps, self._spending = Homecoming(kit, jobs), Stamps(kit, jobs), Spending(kit)
+        self._tips, self._clock = Tips(kit, jobs), kit.clock
         self._leaves_at = 0
 
     def changes(self, forest: Forest, seq: int) -> list[o.Observation]:
@@ -45,9 +48,11 @@ class Beside:
     def begin(self, forest: Forest, seq: int) -> None:
         """Take up what an earlier engine has left; whatever it tells still must not be taken for a stray."""
         self._listeners.begin(forest, seq)
+        self._tips.look(forest, self._clock())  # whatever stands there was made before anything starts now
 
     def look(self, forest: Forest, seq: int, now: int) -> Iterator[o.Observation]:
         """Report what only a person can change, and who is to be told."""
+        self._tips.look(forest, now)
         yield from self._listeners.changes(forest, seq)
         yield from self._home.look(forest, now)
         yield from self._spending.look(forest, now)

@@ -22,7 +22,6 @@ from loopr.driving.kit import Kit
 from loopr.driving.looking import Looking
 from loopr.driving.rules import Reloaded, Rules
 from loopr.driving.sentry import Sentry
-from loopr.driving.tips import Tips
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine, Journalled, Mind
 from loopr.errors import SettingsError
@@ -93,7 +92,6 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
         rules=Rules(Source(around, kit, engine), mind.forest.shared.accepted, kit.hands),
         beside=Beside(kit, jobs, journal),
         hearing=Hearing(kit.runs),
-        tips=Tips(kit, jobs),
         step=step,
         begun=begun,
     )

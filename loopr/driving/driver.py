@@ -28,7 +28,6 @@ from loopr.driving.keeping import JOURNAL_PLACE
 from loopr.driving.leaving import Leaving, longest_grace_secs
 from loopr.driving.looking import Looking
 from loopr.driving.rules import PLACE, Rules
-from loopr.driving.tips import Tips
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine
 from loopr.errors import WorldError
@@ -66,7 +65,6 @@ class Driver:
         rules: Rules,
         beside: Beside,
         hearing: Hearing,
-        tips: Tips,
         step: Step = lambda name: None,
         begun: Sequence[Event] = (),
     ) -> None:
@@ -74,7 +72,6 @@ class Driver:
         self._effects, self._looking, self._bell, self._upkeep = effects, looking, bell, upkeep
         self._beside, self._hearing, self._rules = beside, hearing, rules
         self._begun = begun  # what has happened before, in the same breath
-        self._tips = tips
         self._jobs: Jobs = effects.jobs
         self._leaving = Leaving(effects.kit, effects.jobs)
         self._step = step
@@ -184,7 +181,6 @@ class Driver:
         self._beside.begin(self.forest, mind.seq)
         self._looking.start()
         self._effects.adopt(self.forest)
-        self._tips.look(self.forest, self.engine.mind.now())  # before anything starts
         seen = list(self._upkeep.look(self.forest, self.engine.mind.now()))  # before anything starts
         seen += self._looking.gather(self.forest, self._hands())
         events += self.engine.learn(seen, choose)
@@ -256,7 +252,6 @@ class Driver:
 
     def _sense(self, now: int) -> Iterator[o.Observation]:
         """Hear what has become of commands, threads, artifacts and the machine."""
-        self._tips.look(self.forest, now)
         yield from self._upkeep.look(self.forest, now)
         yield from self._hearing.look(self.forest, now)
         self._jobs.hear(self._attempts.poll())

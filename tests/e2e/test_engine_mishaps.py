@@ -196,11 +196,12 @@ def test_a_rebase_is_left_in_the_middle(repo: Repo) -> None:
 def test_a_tag_while_no_command_runs(repo: Repo) -> None:
     """What the user changes while no command runs is not laid at the door of the command that runs next."""
     process = started(repo)
-    repo.loopr("pause", "--all")
+    lock = repo.root / ".git/refs/heads/loopr/demo.lock"
+    lock.touch()
     repo.gates["gate"].open()
-    repo.until("landed")
+    repo.until("problem_seen")
     repo.git("tag", "v1")
-    repo.loopr("resume", "--all")
+    lock.unlink()
     process.ended()
     all_landed(repo)
 

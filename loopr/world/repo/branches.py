@@ -12,7 +12,7 @@ from loopr.world.repo.calls import GitFailed
 from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import HEADS, PLANS, WORK, Ground
 from loopr.world.repo.own_refs import put_refs
-from loopr.world.repo.refs import Move, commit_of, move_refs, read_refs
+from loopr.world.repo.refs import Move, commit_of, is_ancestor, move_refs, read_refs
 from loopr.world.repo.words import Start
 
 
@@ -33,18 +33,23 @@ def start_point(ground: Ground, branch: str | None = None) -> Start:
     return Start(name.removeprefix(HEADS), commit)
 
 
-def ensure_plan(ground: Ground, plan: str, base_commit: str) -> None:
-    """Make the branch of a plan that has not begun, or say whose branch is in the way; again changes nothing."""
+def ensure_plan(ground: Ground, plan: str, base_commit: str) -> str:
+    """Make the branch of a plan that has not begun, or say whose branch is in the way; return where it begins.
+
+    A journal may have lost that it had begun: branch and mark then agree on something that is made upon its base.
+    """
     door = ground.door
     branch, marker = ground.branch(plan), PLANS + plan
     refs = read_refs(door, branch, marker)
-    if refs.get(branch) == refs.get(marker) == base_commit:
-        return
     made = refs.get(marker, "")
-    if made and refs.get(branch, made) == made:  # a crash came between, or its base has moved on since
+    if made and refs.get(branch) == made and is_ancestor(door, base_commit, made):
+        return made
+    if made and refs.get(branch, made) == made and is_ancestor(door, made, base_commit):
+        # a crash came between, or its base has moved on since
         move_refs(door, [Move(branch, base_commit, refs.get(branch, "")), Move(marker, base_commit)], "loopr: begin")
-        return
+        return base_commit
     begin_branch(ground, plan, marker, base_commit)
+    return base_commit
 
 
 def begin_branch(ground: Ground, name: str, marker: str, commit: str) -> None:
