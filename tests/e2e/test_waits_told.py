@@ -66,6 +66,7 @@ def test_what_nobody_wakes_is_named(repo: Repo) -> None:
     """Where the engine and the launcher are stopped too, the doctor names each, with the line that wakes it."""
     process, supervisors = start(repo)
     assert wrong(repo) == []
+    repo.until("attempt_started", 2)  # by then the claims name the commands, else pid 0 is meant
     claims = {each["lease"]: each for each in map(_read, (repo.state / "runs").glob("*/*/run.json"))}
     supervisor, launcher, command = supervisors["demo/a"], claims["demo/a#1"]["launcher"], claims["demo/b#1"]["pid"]
     for pid in (process.pid, launcher, supervisor, command):
