@@ -222,6 +222,8 @@ def stop(at: Setting, process: Process, way: str) -> Stopped:
     elif way == "Ctrl-C twice":
         process.signal(signal.SIGINT)
         Event().wait(at.dice.uniform(0, 0.3))
+        while is_pending(process.pid, signal.SIGINT):  # the system makes one of two
+            Event().wait(0.01)
         began = time.monotonic()
         process.signal(signal.SIGINT)
     else:
@@ -229,6 +231,16 @@ def stop(at: Setting, process: Process, way: str) -> Stopped:
     process.process.wait(60)
     secs = time.monotonic() - began
     return Stopped(secs, max(before, control()), process.ended(None), verb)
+
+
+def is_pending(pid: int, number: int) -> bool:
+    """Say whether a signal was sent to a process that has not been given it yet."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            name, _, mask = line.partition(":")
+            if name == "ShdPnd":
+                return bool(int(mask, 16) >> (number - 1) & 1)
+    return False
 
 
 def watchers(state: Path) -> Iterator[tuple[int, int]]:
