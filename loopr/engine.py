@@ -7,8 +7,9 @@ hears of it as observations only. Must never decide anything itself, nor show an
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol
 
 from loopr.core import events as e
@@ -17,9 +18,11 @@ from loopr.core.codec import decode, encode
 from loopr.core.entries import Entry, decode_entry
 from loopr.core.events import Event
 from loopr.core.forest import Forest
+from loopr.core.handiwork import Hands
 from loopr.core.intake import interpret
 from loopr.core.model import Loop
 from loopr.core.owed import WriteDeclared, owed
+from loopr.core.trust import came_during
 from loopr.core.turn import perform
 from loopr.errors import Impossible, LooprError, Moved, PlanError
 from loopr.recall import Settle, read_rows
@@ -223,40 +226,19 @@ def _written(events: Iterable[Event]) -> Iterator[tuple[str, int, str, str | Non
         yield (*encode(event), event.loop if isinstance(event, e.LoopEvent) else None)
 
 
-class Hands(Protocol):
-    """What performs effects on the tree as files."""
-
-    def write_declared(self, loop_id: str, type_name: str, project: str, entry: Entry) -> o.DeclaredWritten:
-        """Write the artifact of a declared loop and report it."""
-        ...
-
-    def publish_plan(self, plan: str, type_name: str, text: str) -> None:
-        """Put a plan where it is watched."""
-        ...
-
-    def keep_input(self, plan: str, text: str) -> None:
-        """Keep a plan that declares nothing as the input of its command."""
-        ...
-
-    def digest_of(self, loop_id: str, type_name: str) -> str | None:
-        """Return the digest of a loop's artifact as it is on disk, None if there is none."""
-        ...
-
-    def look(self, loop_id: str, type_name: str) -> o.Observation | None:
-        """Report a loop's artifact as it is on disk, None if there is none."""
-        ...
-
-    def look_everywhere(self, plan: str, known: Mapping[str, str]) -> Iterator[o.Observation]:
-        """Report every artifact of a plan that is on disk; `known` has digests by loop."""
-        ...
-
-
 class Engine:
     """Turns what is owed into effects, and what comes back into events."""
 
     def __init__(self, mind: Mind, hands: Hands, *, settles: bool = True) -> None:
         """Hold a mind and its hands; where another engine serves the workspace, that one settles declared loops."""
         self.mind, self.hands, self._settles = mind, hands, settles
+        last_at = mind.forest.at
+        self.came: Callable[[int], tuple[str, ...] | None] = lambda at: came_during(self.forest, at, last_at)
+        self.whose = self._whose  # both, until somebody looks who knows better
+
+    def _whose(self, loop: Loop) -> tuple[str, ...] | None:
+        """Say who was at work when a loop's file came, None if it is a person's."""
+        return self.came(self.hands.changed_at(loop.id, loop.type))
 
     @property
     def forest(self) -> Forest:
@@ -273,19 +255,34 @@ class Engine:
             declared = [each.loop for each in fresh if isinstance(each, _DECLARES)]
             if not declared:
                 return events
-            looked = (self.hands.look(loop_id, self.forest.loops[loop_id].type) for loop_id in declared)
+            looked = (self._look(self.forest.loops[loop_id]) for loop_id in declared)
             waiting = [each for each in looked if each is not None]
+
+    def _look(self, loop: Loop) -> o.Observation | None:
+        """Look at a loop's artifact, and say whose word it is."""
+        return self.hands.look(loop.id, loop.type, during=self.whose(loop))
 
     def rescan(self, plan: str) -> list[Event]:
         """Learn of every artifact of a plan as it is on disk, and of those that are gone."""
         below = list(self.forest.tree.walk(plan)) if plan in self.forest.loops else []
         doubted = self.forest.shared.problems.keys()
         known = {loop.id: loop.artifact for loop in below if self._place_of(loop) not in doubted}
-        seen = list(self.hands.look_everywhere(plan, known))
+        seen = [self._doubt(each) for each in self.hands.look_everywhere(plan, known)]
         there = {getattr(each, "loop", "") for each in seen}
-        missed = [each for each in below if each.id not in there and (each.on_disk or self._place_of(each) in doubted)]
-        seen += [self.hands.look(each.id, each.type) or o.FileGone(each.id) for each in missed]
+        missed = [each for each in below if each.id not in there and self._is_missed(each)]
+        seen += [self._look(each) or o.FileGone(each.id) for each in missed]
         return self.learn(seen)
+
+    def _doubt(self, seen: o.Observation) -> o.Observation:
+        """Say of a file whose word it is."""
+        if not isinstance(seen, o.FileSeen) or seen.loop not in self.forest.loops:
+            return seen
+        return replace(seen, during=self.whose(self.forest.loops[seen.loop]))
+
+    def _is_missed(self, loop: Loop) -> bool:
+        """Say whether it matters that nothing lies at a loop's place."""
+        lies = loop.on_disk or loop.offers.offered or loop.offers.unread
+        return bool(lies) or self._place_of(loop) in self.forest.shared.problems
 
     def _place_of(self, loop: Loop) -> str:
         """Return how messages call a loop's artifact."""
@@ -297,7 +294,7 @@ class Engine:
         while effects := [each for each in self._declared() if each.loop.partition("/")[0] in wanted]:
             with ThreadPoolExecutor(WRITERS) as pool:  # most of writing is waiting for the disk
                 written = list(pool.map(self._write, effects, [self.mind.entry(each.loop) for each in effects]))
-            done = self.learn(written)
+            done = self.learn(each for each in written if each is not None)
             if not done:
                 break
             events += done
@@ -307,11 +304,11 @@ class Engine:
         """List the artifacts that are owed to declared loops."""
         return (each for each in owed(self.forest) if isinstance(each, WriteDeclared))
 
-    def _write(self, effect: WriteDeclared, entry: Entry) -> o.Observation:
+    def _write(self, effect: WriteDeclared, entry: Entry) -> o.Observation | None:
         """Let the hands write one declared artifact; a refusal of the world is an observation like any other."""
         loop = self.forest.loops[effect.loop]
         try:
-            return self.hands.write_declared(loop.id, loop.type, loop.project, entry)
+            return self.hands.write_declared(loop.id, loop.type, loop.project, entry, loop.artifact)
         except PlanError as error:
             return o.FileRefused(loop.id, self._place_of(loop), str(error))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
@@ -21,12 +22,22 @@ from loopr.core.values import shown
 from loopr.errors import NotFound, PlanError, Problem
 from loopr.world.archive import Archive
 from loopr.world.artifacts import artifact_path, digest, parse_artifact, read_artifact_file, scan
-from loopr.world.publishing import publish, put_back
+from loopr.world.publishing import clear, publish, put_back
 from loopr.world.runs import OUTPUT, Runs
+from loopr.world.swapping import content
 
 LONGEST_PATH = 400  # of a path in a message
+During = tuple[str, ...] | None
 _SETTINGS = frozenset({".yml", ".yaml"})
 _AS_FRONT_MATTER = "an outline in YAML goes between two lines of `---`, at the top of a file such as plan.md"
+
+
+def changed_at(path: Path) -> int:
+    """Return when a file has changed last, in milliseconds, 0 if there is none: a time that no command sets back."""
+    try:
+        return os.lstat(path).st_ctime_ns // 1_000_000
+    except OSError:
+        return 0
 
 
 class _Circumstances(TypedDict):
@@ -46,21 +57,30 @@ class FileHands:
         self.root, self._specs, self._inputs, self._policy = root, specs, state / "inputs", policy
         self.archive, self._runs = Archive(state), Runs(state)
 
-    def write_declared(self, loop_id: str, type_name: str, project: str, entry: Entry) -> o.DeclaredWritten:
-        """Write the artifact of a declared loop and report it."""
+    def write_declared(
+        self, loop_id: str, type_name: str, project: str, entry: Entry, known: str = ""
+    ) -> o.Observation | None:
+        """Write the artifact of a declared loop and report it; a file that is not of a `known` digest stays.
+
+        Such a file is reported instead; None if it has gone meanwhile.
+        """
         text, artifact = declared_artifact(entry, type_name, self._policy.types, project=project)
-        path = artifact_path(self._specs, loop_id, type_name)
-        return o.DeclaredWritten(loop_id, self._publish(path, text), artifact, self._place(loop_id, type_name))
+        path, raw = artifact_path(self._specs, loop_id, type_name), text.encode()
+        if not self._publish(path, raw, frozenset({known, digest(raw)})):
+            return self.look(loop_id, type_name, during=())
+        return o.DeclaredWritten(loop_id, digest(raw), artifact, self._place(loop_id, type_name))
 
-    def _publish(self, path: Path, text: str) -> str:
-        """Put the text in its place and return its digest."""
-        raw = text.encode()
-        publish(path, raw)
-        return digest(raw)
+    def _publish(self, path: Path, raw: bytes, known: Set[str]) -> bool:
+        """Put a text in its place, and say whether it is there; what is not of a known digest stays."""
+        return publish(path, raw, lambda there: digest(there) in known)
 
-    def publish_plan(self, plan: str, type_name: str, text: str) -> None:
-        """Put a plan where it is watched."""
-        self._keep(self._publish(artifact_path(self._specs, plan, type_name), text), text.encode())
+    def publish_plan(self, plan: str, type_name: str, text: str, known: Set[str]) -> None:
+        """Put a plan where it is watched; a file there that is not of a known digest stays, and is told."""
+        path, raw = artifact_path(self._specs, plan, type_name), text.encode()
+        self._keep(digest(raw), raw)
+        if not self._publish(path, raw, known | {digest(raw)}):
+            hint, where = "it was saved just now: start the plan again", self._place(plan, type_name)
+            raise PlanError("is not the file that was there a moment ago", where=where, hint=hint)
 
     def _keep(self, found: str, raw: bytes) -> None:
         """Keep a copy of what a person wrote: it is nowhere else, but for a loop's own and for what its entry says."""
@@ -68,15 +88,35 @@ class FileHands:
 
     def keep_input(self, plan: str, text: str) -> None:
         """Keep a plan that declares nothing as the input of its command."""
-        self._publish(self._inputs / f"{plan}.md", text)
+        self._write_input(self._inputs / f"{plan}.md", text.encode())
+
+    def _write_input(self, path: Path, raw: bytes) -> None:
+        """Write a file of the state."""
+        publish(path, raw)
 
     def digest_of(self, loop_id: str, type_name: str) -> str | None:
         """Return the digest of a loop's artifact as it is on disk, None if there is none."""
         path = artifact_path(self._specs, loop_id, type_name)
         return digest(path.read_bytes()) if path.is_file() else None
 
-    def look(self, loop_id: str, type_name: str, known: str = "") -> o.Observation | None:
-        """Report a loop's artifact as it is on disk, None if there is none; one of a `known` digest is not read."""
+    def changed_at(self, loop_id: str, type_name: str) -> int:
+        """Return when a loop's artifact on disk has changed last, 0 if there is none."""
+        with suppress(PlanError):
+            return changed_at(artifact_path(self._specs, loop_id, type_name))
+        return 0
+
+    def _digest_at(self, loop_id: str, type_name: str) -> str:
+        """Return the digest of whatever lies at a loop's place, nothing where it cannot be read."""
+        with suppress(PlanError):
+            raw = content(artifact_path(self._specs, loop_id, type_name))
+            return digest(raw) if raw is not None else ""
+        return ""
+
+    def look(self, loop_id: str, type_name: str, known: str = "", during: During = None) -> o.Observation | None:
+        """Report a loop's artifact as it is on disk, None if there is none; one of a `known` digest is not read.
+
+        `during` are the loops that were at work since it was looked at last, None if nothing was.
+        """
         name = self._place(loop_id, type_name)
         try:
             path = artifact_path(self._specs, loop_id, type_name)
@@ -89,10 +129,10 @@ class FileHands:
             if digest(raw) == found:
                 self._keep(found, raw)
         except PlanError as error:
-            return o.FileRefused(loop_id, name, str(error))
+            return o.FileRefused(loop_id, name, str(error), self._digest_at(loop_id, type_name))
         except FileNotFoundError:
             return None
-        return o.FileSeen(loop_id, found, artifact, name)
+        return o.FileSeen(loop_id, found, artifact, name, during)
 
     def _place(self, loop_id: str, type_name: str) -> str:
         """Return how messages call a loop's artifact."""
@@ -114,6 +154,50 @@ class FileHands:
                 seen = self.look(found.loop_id, found.type, known.get(found.loop_id, ""))
                 if seen is not None:
                     yield seen
+
+    # -- what is offered
+
+    def kept_file(self, loop: Loop, known: str) -> o.FileSeen | None:
+        """Return what the text of a digest says as a loop's artifact, None where that is kept nowhere."""
+        raw = self.text_of(loop, None, known)
+        if raw is None:
+            return None
+        place = self._place(loop.id, loop.type)
+        artifact = parse_artifact(raw, place, **self._circumstances(loop.id, loop.type))
+        return o.FileSeen(loop.id, known, artifact, place)
+
+    def keep(self, known: str, raw: bytes) -> None:
+        """Keep a text that is offered, under its digest."""
+        self._keep(known, raw)
+
+    def text_of(self, loop: Loop, entry: Entry | None, known: str) -> bytes | None:
+        """Return the text of a digest, from its place or from what is kept."""
+        there = content(artifact_path(self._specs, loop.id, loop.type))
+        if there is not None and digest(there) == known:
+            return there
+        return self.copy_of(loop._replace(artifact=known), entry)
+
+    def replace_offered(self, loop: Loop, entry: Entry | None, offered: str) -> None:
+        """Put the text that counts in the place of a file that was offered; without one, the place is empty again.
+
+        The file stays in the archive, and any other that is there by now stays where it is.
+        """
+        path = artifact_path(self._specs, loop.id, loop.type)
+        there = content(path)
+        if there is None or digest(there) != offered:
+            return
+        self._keep(offered, there)
+        raw = self.text_of(loop, entry, loop.artifact) if loop.artifact else None
+        if raw is not None:
+            publish(path, raw, lambda each: digest(each) == offered)
+        else:
+            clear(path, lambda each: digest(each) == offered)
+
+    def lay(self, loop: Loop, known: str, before: str) -> None:
+        """Put a text that counts by a person's word at its loop's place, if that has nothing but the one `before`."""
+        raw = self.archive.find(known)
+        if raw is not None:
+            publish(artifact_path(self._specs, loop.id, loop.type), raw, lambda each: digest(each) == before)
 
     # -- what is gone
 
@@ -163,10 +247,18 @@ class PaperHands(FileHands):
         super().__init__(root, specs, state, policy)
         self._written: dict[Path, bytes] = {}
 
-    def _publish(self, path: Path, text: str) -> str:
-        """Keep the text in mind, and return its digest."""
-        self._written[path] = text.encode()
-        return digest(self._written[path])
+    def _publish(self, path: Path, raw: bytes, known: Set[str]) -> bool:
+        """Keep the text in mind, unless a file would stay that is there."""
+        if path not in self._written and os.path.lexists(path):
+            there = content(path)
+            if there is None or digest(there) not in known:
+                return False
+        self._written[path] = raw
+        return True
+
+    def _write_input(self, path: Path, raw: bytes) -> None:
+        """Keep the text in mind."""
+        self._written[path] = raw
 
     def _keep(self, found: str, raw: bytes) -> None:
         """Keep nothing."""
@@ -181,11 +273,11 @@ class PaperHands(FileHands):
         raw = self._written.get(artifact_path(self._specs, loop_id, type_name))
         return digest(raw) if raw is not None else super().digest_of(loop_id, type_name)
 
-    def look(self, loop_id: str, type_name: str, known: str = "") -> o.Observation | None:
+    def look(self, loop_id: str, type_name: str, known: str = "", during: During = None) -> o.Observation | None:
         """Report a loop's artifact as it would be on disk."""
         raw = self._written.get(self._specs / loop_id / f"{type_name}.md")
         if raw is None:
-            return super().look(loop_id, type_name, known)
+            return super().look(loop_id, type_name, known, during)
         if digest(raw) == known:
             return o.FileUnchanged(loop_id)
         place = self._place(loop_id, type_name)

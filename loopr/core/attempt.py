@@ -227,6 +227,7 @@ def finish(loop: Loop, digest: str, at: int) -> Loop:
         judge_only=False,
         reason="",
         yes=(),
+        offers=loop.offers._replace(counts="") if loop.offers.counts else loop.offers,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from loopr.core import events, judge_events, plan_events, workspace_events
+from loopr.core import events, judge_events, offer_events, plan_events, workspace_events
 from loopr.core.events import Event, LoopEvent
 from loopr.core.model import Failure, Status, Terms, Usage
 from loopr.core.policy import Budget
@@ -26,7 +26,7 @@ def _snake(name: str) -> str:
 
 def _concrete() -> list[type[Event]]:
     """List the events of all modules, in the order they are written there."""
-    modules = (events, judge_events, workspace_events, plan_events)
+    modules = (events, judge_events, offer_events, workspace_events, plan_events)
     every = [each for module in modules for each in vars(module).values()]
     found = [each for each in every if isinstance(each, type) and issubclass(each, Event) and each not in _ABSTRACT]
     return list(dict.fromkeys(found))
@@ -42,12 +42,18 @@ def _of_everything(values: dict[str, Any]) -> dict[str, Any]:
     return values | ({"scope": WORKSPACE} if values["scope"] == "workspace" else {})
 
 
-VERSIONS: Mapping[str, int] = {"scope_held": 2, "scope_lifted": 2}
+def _as_before(values: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 did not remember that a file was not loopr's, and neither do its rows."""
+    return values | {"theirs": False}
+
+
+VERSIONS: Mapping[str, int] = {"scope_held": 2, "scope_lifted": 2, "artifact_accepted": 2}
 """The payload version of every event that has ever changed; all others are at 1."""
 
 UPCASTERS: Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("scope_held", 1): _of_everything,
     ("scope_lifted", 1): _of_everything,
+    ("artifact_accepted", 1): _as_before,
 }
 """How a payload of (event, version) becomes one of the next version."""
 

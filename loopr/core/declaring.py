@@ -85,6 +85,7 @@ def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, se
         identity=identity(entry),
         outline=outline_digest(entry),
         command=entry.run is not None or entry.agent is not None,
+        checked=entry.check is not None,
         files=entry.files,
         budget=entry.budget,
         agent=entry.agent or "" if entry.run is None else "",
@@ -141,16 +142,34 @@ def _proposed(parent_id: str, entries: tuple[Entry, ...]) -> Iterator[tuple[str,
         yield from _proposed(loop_id, entry.children)
 
 
-def declare_children(scene: Scene, parent_id: str, artifact: Artifact) -> Iterator[e.Event]:
-    """Bring the children of a loop in line with its artifact, which has no problems."""
+def declare_children(scene: Scene, parent_id: str, artifact: Artifact, *, trusted: bool = True) -> Iterator[e.Event]:
+    """Bring the children of a loop in line with its artifact, which has no problems.
+
+    Where that is not trusted, fresh children that have what only a person may say are on offer.
+    """
     parent = scene.loops[parent_id]
     wanted = wanted_children(scene, parent, artifact)
+    if not trusted and not scene.policy.type_of(parent.type).trust_outline:
+        wanted = [_doubted(scene, each, entry) for each, entry in zip(wanted, artifact.entries, strict=True)]
     names = {each.id for each in wanted}
     for child in scene.tree.children(parent_id):
         if child not in names:
             yield from undeclare(scene, child)
     for each in wanted:
         yield from _declare(scene, parent_id, each)
+
+
+def _doubted(scene: Scene, wanted: Wanted, entry: Entry) -> Wanted:
+    """Put a child on offer that has what only a person may say, unless a person has said it already."""
+    known = scene.loops.get(wanted.id)
+    is_new = known is None or known.status is Status.INVALIDATED or known.on_offer
+    return wanted._replace(terms=wanted.terms._replace(on_offer=is_new and has_own_keys(entry)))
+
+
+def has_own_keys(entry: Entry) -> bool:
+    """Say whether an entry, or one nested in it, has a key that only a person may set."""
+    own = entry.run, entry.agent, entry.check
+    return any(each is not None for each in own) or not entry.budget.unlimited or any(map(has_own_keys, entry.children))
 
 
 def lost_work(scene: Scene, parent_id: str, artifact: Artifact) -> list[str]:

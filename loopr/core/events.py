@@ -87,9 +87,6 @@ class Forgotten(LoopEvent):
     """A person wants no more reminders of an invalidated loop's landed work."""
 
 
-# --- artifacts on disk --------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class ArtifactSeen(LoopEvent):
     """The artifact of a complete loop is on disk, settled."""
@@ -104,10 +101,12 @@ class ArtifactGone(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactAccepted(LoopEvent):
-    """A person's file passed the format check: it is the loop's result now."""
+    """A file that loopr did not write is the loop's result: a person's, or it came `during` the work of others."""
 
     digest: str
     by: str = "person"
+    during: tuple[str, ...] = ()
+    theirs: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 
 from loopr.core import limits
 from loopr.core.model import STUCK, Gate, Loop, Status
+from loopr.core.offering import Closed, file_of, is_foreign, is_on_offer
 from loopr.core.scene import Scene, line_of
 from loopr.core.shared import WORKSPACE, project_scope
 from loopr.core.states import awaits
 
-Closed = tuple[str, int | None] | None
 Check = Callable[[Scene, Loop, int], Closed]
 
 
@@ -95,19 +95,14 @@ def _artifact(scene: Scene, loop: Loop, now: int) -> Closed:
     parent = scene.loops[loop.parent]
     if parent.on_disk:
         return None
-    return f"its input {_file(scene, parent)} is not on disk; `loopr doctor --fix` puts it back", None
+    return f"its input {file_of(scene, parent)} is not on disk; `loopr doctor --fix` puts it back", None
 
 
 def _manual(scene: Scene, loop: Loop, now: int) -> Closed:
     """There is nothing to run, so a person must drop the artifact."""
     if loop.command or scene.policy.type_of(loop.type).has_command:
         return None
-    return f"a person must write its {loop.type}.md: {_file(scene, loop)}", None
-
-
-def _file(scene: Scene, loop: Loop) -> str:
-    """Return where a loop's artifact belongs, as a person would type it."""
-    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+    return f"a person must write its {loop.type}.md: {file_of(scene, loop)}", None
 
 
 def _backoff(scene: Scene, loop: Loop, now: int) -> Closed:
@@ -208,6 +203,7 @@ GATES: tuple[tuple[str, Check], ...] = (
     ("parent", _parent),
     ("needs", _needs),
     ("artifact", _artifact),
+    ("offered", is_on_offer),
     ("manual", _manual),
     ("backoff", _backoff),
     ("lane", _lane),
@@ -223,7 +219,7 @@ GATES: tuple[tuple[str, Check], ...] = (
 """In the order in which they are told."""
 
 _STATE_GATES = GATES[:3]
-_OWN_GATES, _GROUP_GATES = GATES[:8], GATES[8:]
+_OWN_GATES, _GROUP_GATES = GATES[:9], GATES[9:]
 _BY_NAME = dict(GATES)
 SHARED_GATES: tuple[tuple[str, Check], ...] = (
     ("paused", lambda scene, loop, now: _held_scope(scene, loop)),
@@ -234,7 +230,11 @@ SHARED_GATES: tuple[tuple[str, Check], ...] = (
 )
 """Those that open and close for a whole group of loops at once (`ranking.py`)."""
 
-DECLARED_GATES = tuple(each for each in GATES if each[0] in {"stopping", "paused", "parent", "needs"})
+DECLARED_GATES = (
+    *(each for each in GATES if each[0] in {"stopping", "paused", "parent", "needs"}),
+    ("artifact", is_foreign),
+    ("offered", is_on_offer),
+)
 """The only ones that bind a loop which completes by declaration."""
 
 
@@ -294,6 +294,8 @@ def may_settle(scene: Scene, loop: Loop) -> bool:
         and loop.ending is None
         and scene.settles(loop)
         and _parent_is_complete(scene, loop)
+        and is_foreign(scene, loop, 0) is None
+        and not loop.on_offer
         and _needs(scene, loop, 0) is None
         and _held(scene, loop) is None
     )
@@ -311,6 +313,7 @@ def own_gates_open(scene: Scene, loop: Loop) -> bool:
         and _parent_is_complete(scene, loop)  # of a large tree, most do not get further than this
         and loop.ending is None
         and not scene.settles(loop)
+        and not loop.on_offer
         and _artifact(scene, loop, 0) is None
         and _needs(scene, loop, 0) is None
         and _held(scene, loop) is None

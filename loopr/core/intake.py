@@ -11,6 +11,7 @@ from typing import Any
 
 from loopr.core import events as e
 from loopr.core import observations as o
+from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.costs import attempt_of, clear_suspects, cost, failure_target, has_worked
 from loopr.core.declaring import (
@@ -28,6 +29,7 @@ from loopr.core.model import Failure, Loop, Status, Terms, Usage
 from loopr.core.moving import MOVING, begin, moved_by, stayed_for
 from loopr.core.scene import Scene
 from loopr.core.serving import SERVING
+from loopr.core.trust import approve_file, cleared, doubted, offered_file, unkept, unread, when
 
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 _HAS_RUN = frozenset({Failure.REFUSED, Failure.CONFLICT})
@@ -69,10 +71,15 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
         yield w.PlanBound(seen.plan, seen.source, seen.digest, bound.base_branch, bound.base_commit, bound.repo)
     if known is not None and bound is not None and bound.digest == seen.digest:
         return
+    yield from unkept(scene, seen.source)
     loop = scene.loops[seen.plan]
     if plan_declares(scene, seen.artifact):
         yield from _take_plan_terms(scene, loop, terms)
-        yield from _file_seen(scene, o.FileSeen(seen.plan, seen.digest, seen.artifact, seen.source), now)
+        file = o.FileSeen(seen.plan, seen.digest, seen.artifact, seen.source)
+        if offered_file(scene, loop) == seen.digest or seen.digest in loop.offers.rejected:
+            yield from approve_file(scene, scene.loops[loop.id], file)
+            return
+        yield from _file_seen(scene, file, now)
     elif known is not None:
         yield from change_entry(scene, loop, terms, "")
 
@@ -98,9 +105,16 @@ def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
     if seen.digest == loop.artifact:
         yield from _known_file(scene, loop, seen)
         return
+    if seen.digest in (loop.offers.offered, *loop.offers.rejected):
+        yield from _clear_problem(scene, seen.place)
+        return
     problems = outline_problems(scene, loop, seen.artifact, seen.place)
     if problems:
         yield from _problem(scene, seen.place, "\n".join(map(str, problems)))
+        yield from unread(loop, seen.digest)
+    elif loop.status in _TAKES_A_FILE | {Status.AWAITING} and (during := when(scene, seen)) is not None:
+        yield from _clear_problem(scene, seen.place)
+        yield from doubted(scene, loop, seen, during)
     elif loop.status in _TAKES_A_FILE:
         yield from _clear_problem(scene, seen.place)
         yield e.ArtifactAccepted(loop.id, seen.digest)
@@ -120,26 +134,34 @@ def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
 def _file_unchanged(scene: Scene, seen: o.FileUnchanged, now: int) -> Iterator[Event]:
     """The file that is known is there again."""
     loop = scene.loops.get(seen.loop)
-    if loop is not None and loop.artifact and not loop.on_disk and loop.status is not Status.INVALIDATED:
+    if loop is None or loop.status is Status.INVALIDATED:
+        return
+    if loop.artifact and not loop.on_disk:
         yield e.ArtifactSeen(loop.id, loop.artifact)
+    yield from cleared(loop)
 
 
 def _known_file(scene: Scene, loop: Loop, seen: o.FileSeen) -> Iterator[Event]:
     """A file that we published or took is no news; an outline that could not count when it landed may do so by now."""
     if not loop.on_disk:
         yield e.ArtifactSeen(loop.id, seen.digest)
+    yield from cleared(loop)
     if seen.place not in scene.shared.problems:
         return
-    if loop.status is Status.COMPLETE:
+    if loop.status is Status.COMPLETE or scene.settles(loop):
         if outline_problems(scene, loop, seen.artifact, seen.place):
             return
-        yield from declare_children(scene, loop.id, seen.artifact)
+        if loop.status is Status.COMPLETE:
+            yield from declare_children(scene, loop.id, seen.artifact)
     yield from _clear_problem(scene, seen.place)
 
 
 def _file_refused(scene: Scene, seen: o.FileRefused, now: int) -> Iterator[Event]:
-    """A malformed file is reported, and the tree stays as it was."""
+    """A malformed file is reported, and the tree stays as it was; nothing is written over it."""
     yield from _problem(scene, seen.place, seen.text)
+    loop = scene.loops.get(seen.loop)
+    if loop is not None:
+        yield from unread(loop, seen.digest)
 
 
 def _problem(scene: Scene, place: str, text: str) -> Iterator[Event]:
@@ -161,6 +183,7 @@ def _file_gone(scene: Scene, seen: o.FileGone, now: int) -> Iterator[Event]:
         return
     if loop.on_disk:
         yield e.ArtifactGone(loop.id)
+    yield from cleared(loop)
     yield from _clear_problem(scene, _place(scene, loop))
 
 
@@ -176,6 +199,8 @@ def _declared_written(scene: Scene, seen: o.DeclaredWritten, now: int) -> Iterat
         return
     problems = outline_problems(scene, loop, seen.artifact, seen.place)
     if problems:
+        if loop.artifact != seen.digest:
+            yield e.ArtifactSeen(loop.id, seen.digest)  # the file is ours, and known to be
         yield from _problem(scene, seen.place, "\n".join(map(str, problems)))
         return
     yield from _clear_problem(scene, seen.place)
@@ -281,6 +306,8 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
         return
     yield from moved_by(scene, loop)
     yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest)
+    if seen.gave_way and seen.gave_way == loop.offers.offered:
+        yield f.OfferReplaced(loop.id, seen.gave_way)
     place = _place(scene, loop)
     problems = outline_problems(scene, loop, seen.artifact, place) if seen.artifact is not None else []
     if problems:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from loopr.core import events as e
+from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.attempt import lands
 from loopr.core.codec import NAMES
@@ -81,6 +82,12 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.ArtifactAccepted: _row(
         _WAITING | _LIVE | {S.COMPLETE}, S.COMPLETE, "a person's file passed the format check; a live attempt stops"
     ),
+    f.ArtifactOffered: _row(_ALL, None, "a file that came while loops were at work waits for a person's word"),
+    f.ArtifactUnread: _row(_ALL, None, "what lies at its place is no artifact, and is left alone"),
+    f.OfferGone: _row(_ALL, None, "it does not lie there any more, or is mended"),
+    f.OfferReplaced: _row(_ALL, None, "the loop has handed over its own"),
+    f.OfferRejected: _row(_ALL, None, "a person said no to the file"),
+    f.CompletionUndone: _row(S.COMPLETE, S.PENDING, "the file that had completed it was rejected"),
     e.InputChanged: _row(
         _ALL - {S.CANCELLED, S.INVALIDATED}, S.PENDING, "generation + 1 if it was ever leased", gives_way=True
     ),

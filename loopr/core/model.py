@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from loopr.core.offers import NO_OFFERS, Offers, read_offers
 from loopr.core.policy import NO_BUDGET, OWN_REPO, Budget
 
 
@@ -125,7 +126,9 @@ class Ending(NamedTuple):
 class Terms(NamedTuple):
     """What an entry says of a loop: the part of a `Loop` that comes from its parent's artifact.
 
-    `identity` is the digest of what would make it other work, `outline` that of its nested children, if it has any.
+    `identity` is the digest of what would make it other work, `outline` that of its nested children, if it has any;
+    `checked` if it names a check. A child is `on_offer` while it has what only a person may say, and came with a file
+    that no person has taken yet.
     """
 
     title: str
@@ -139,6 +142,8 @@ class Terms(NamedTuple):
     files: tuple[str, ...] = ()
     budget: Budget = NO_BUDGET
     agent: str = ""
+    checked: bool = False
+    on_offer: bool = False
 
 
 class Loop(NamedTuple):
@@ -162,6 +167,8 @@ class Loop(NamedTuple):
     files: tuple[str, ...] = ()
     budget: Budget = NO_BUDGET
     agent: str = ""
+    checked: bool = False
+    on_offer: bool = False
     created: int = 0
 
     status: Status = Status.PENDING
@@ -196,6 +203,7 @@ class Loop(NamedTuple):
     base_commit: str = ""
     landed: str = ""
     yes: tuple[tuple[str, str], ...] = ()  # the last of each judge: who, and about what
+    offers: Offers = NO_OFFERS
 
     @property
     def plan(self) -> str:
@@ -243,16 +251,6 @@ class Gate(NamedTuple):
     gate: str
     reason: str
     until: int | None = None
-
-
-class Score(NamedTuple):
-    """A loop's place in the order, with its parts."""
-
-    total: int
-    base: int
-    age: int
-    depth: int
-    retry: int
 
 
 class Lane(NamedTuple):
@@ -306,6 +304,7 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "live": lambda value: Usage(*value),
     "deferred": tuple,
     "yes": lambda value: tuple((judge, key) for judge, key in value),
+    "offers": read_offers,
 }
 _READ = {name: (place, _NESTED.get(name)) for place, name in enumerate(Loop._fields)}
 

@@ -35,12 +35,16 @@ class PlanOffered(Observation):
 
 @dataclass(frozen=True, slots=True)
 class FileSeen(Observation):
-    """A settled artifact file of a loop, read without a problem; `place` is its path."""
+    """A settled artifact file of a loop, read without a problem; `place` is its path.
+
+    `during` are the loops that were at work since the last look, None if nothing was: then the file is a person's.
+    """
 
     loop: str
     digest: str
     artifact: Artifact
     place: str
+    during: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class FileRefused(Observation):
     loop: str
     place: str
     text: str
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,15 @@ class FileGone(Observation):
     """A loop's artifact file is not on disk."""
 
     loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileKept(Observation):
+    """A file that is no loop's artifact yet, or a plan's own file, came or changed while loops were at work."""
+
+    place: str
+    digest: str
+    during: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +201,14 @@ class LandingReady(Observation):
 
 @dataclass(frozen=True, slots=True)
 class LandingDone(Observation):
-    """The loop's commits are on the plan branch and its artifact is published."""
+    """The loop's commits are on the plan branch and its artifact is published; an offered file may have given way."""
 
     loop: str
     attempt: int
     commit: str
     digest: str
     artifact: Artifact | None = None
+    gave_way: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +354,9 @@ class EngineDrains(Observation):
 
 @dataclass(frozen=True, slots=True)
 class EngineLeft(Observation):
-    """The engine gives the workspace back."""
+    """The engine gives the workspace back; `looked`, if it has seen all files since the last loop was at work."""
+
+    looked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,22 @@ Two parts: one that only events change, and one that grows with age. Knows no ot
 
 from __future__ import annotations
 
-from loopr.core.model import Loop, Score
+from typing import NamedTuple
+
+from loopr.core.model import Loop
 from loopr.core.policy import Policy, Priority
 
 MINUTE_MS = 60_000
+
+
+class Score(NamedTuple):
+    """A loop's place in the order, with its parts."""
+
+    total: int
+    base: int
+    age: int
+    depth: int
+    retry: int
 
 
 def fixed_score(policy: Policy, loop: Loop) -> int:

@@ -13,6 +13,7 @@ from loopr.core import workspace_events as w
 from loopr.core.accepting import settings_seen
 from loopr.core.events import Event
 from loopr.core.limits import LONGEST_WINDOW_MS, UNKNOWN_WINDOW_MS
+from loopr.core.offers import MOST_NAMED
 from loopr.core.policy import encode_policy
 from loopr.core.scene import Scene
 
@@ -61,7 +62,14 @@ def _engine_drains(scene: Scene, seen: o.EngineDrains, now: int) -> Iterator[Eve
 
 def _engine_left(scene: Scene, seen: o.EngineLeft, now: int) -> Iterator[Event]:
     """The engine has ended in good order."""
-    yield w.EngineEnded()
+    yield w.EngineEnded(scene.shared.grants if seen.looked and not scene.occupancy.total else -1)
+
+
+def _file_kept(scene: Scene, seen: o.FileKept, now: int) -> Iterator[Event]:
+    """A file is known to be no person's."""
+    known = scene.shared.kept.get(seen.place)
+    if (known.digest if known is not None else "") != seen.digest:
+        yield w.FileKept(seen.place, seen.digest, seen.during[:MOST_NAMED])
 
 
 def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event]:
@@ -118,6 +126,7 @@ SERVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event
     o.EngineBegan: _engine_began,
     o.EngineDrains: _engine_drains,
     o.EngineLeft: _engine_left,
+    o.FileKept: _file_kept,
     o.ClockBehind: _clock_behind,
     o.CameHome: _came_home,
     o.GrowthSeen: _growth_seen,

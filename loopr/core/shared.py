@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from loopr.core.model import Bound, Convoy, Hold, Lane
+from loopr.core.offers import Kept
 from loopr.core.policy import Policy, decode_policy, encode_policy
 from loopr.core.tips import NO_TIP, Tip, read_tip
 
@@ -114,6 +115,8 @@ class Shared:
         self.host = Host()
         self.dispatch: tuple[str, ...] = ()
         self.grants = 0
+        self.files_looked = 0
+        self.kept: dict[str, Kept] = {}
         self.dirty: set[str] = set()
 
     def lane(self, name: str) -> Lane:
@@ -190,9 +193,8 @@ class Shared:
     def row_keys(self) -> list[str]:
         """List the keys of all rows."""
         named = [f"{kind}/{name}" for kind, table in self._tables().items() for name in table]
-        return sorted(
-            ["policy", "seal", "accepted", "engine", "host", "dispatch", "grants", "looked", "suspects", *named]
-        )
+        own = ("policy", "seal", "accepted", "engine", "host", "dispatch", "grants", "looked", "suspects")
+        return sorted([*own, "files_looked", *named])
 
     def read(self, rows: Mapping[str, Any]) -> None:
         """Take the state from rows."""
@@ -216,6 +218,8 @@ class Shared:
                     self.grants = value
                 case "looked":
                     self.looked = value
+                case "files_looked":
+                    self.files_looked = value
                 case "suspects":
                     self.suspects = tuple(Suspects(each[0], tuple(each[1]), each[2], tuple(each[3])) for each in value)
                 case _ if kind in _READ:
@@ -235,6 +239,7 @@ class Shared:
             "heard": self.heard,
             "denied": self.denied,
             "moved": self.moved,
+            "kept": self.kept,
         }
 
 
@@ -250,4 +255,5 @@ _READ: Mapping[str, Any] = {
     "heard": int,
     "denied": lambda value: Denied(*value),
     "moved": lambda value: Moved(value[0], value[1], tuple(value[2]), *value[3:]),
+    "kept": lambda value: Kept(value[0], tuple(value[1])),
 }

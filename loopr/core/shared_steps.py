@@ -9,6 +9,7 @@ from loopr.core import plan_events as p
 from loopr.core import workspace_events as w
 from loopr.core.events import Event
 from loopr.core.model import Bound, Convoy, Hold
+from loopr.core.offers import Kept
 from loopr.core.policy import decode_policy
 from loopr.core.shared import Accepted, Engine, Host, Moved, Shared, Suspects, moved_key
 from loopr.core.tips import Moving, Tip
@@ -33,7 +34,7 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
             shared.put("convoy", event.name, shared.convoys[event.name]._replace(landed_at=at))
         case w.LoopsDispatched():
             shared.queue_up((*event.loops, *shared.dispatch))
-        case w.ProblemSeen() | w.ProblemGone() | w.ListenerHeard() | w.ListenerLeft():
+        case w.ProblemSeen() | w.ProblemGone() | w.ListenerHeard() | w.ListenerLeft() | w.FileKept():
             _apply_word(shared, event)
         case w.SharedGrew() | w.SharedHarmed() | w.SuspectsCleared() | w.BranchMoved() | w.PlanCameHome():
             _apply_look(shared, event)
@@ -59,9 +60,16 @@ def _apply_tip(shared: Shared, event: p.PlanMoving | p.PlanMoved | p.PlanStayed)
     shared.put("tip", event.plan, Tip(at, moving))
 
 
-def _apply_word(shared: Shared, event: w.ProblemSeen | w.ProblemGone | w.ListenerHeard | w.ListenerLeft) -> None:
-    """Note what a person is to be told, and how far those have heard who are told of everything."""
+_Word = w.ProblemSeen | w.ProblemGone | w.ListenerHeard | w.ListenerLeft | w.FileKept
+
+
+def _apply_word(shared: Shared, event: _Word) -> None:
+    """Note what a person is to be told, how far listeners have heard, and which files are no person's."""
     match event:
+        case w.FileKept() if event.digest:
+            shared.put("kept", event.place, Kept(event.digest, event.during))
+        case w.FileKept():
+            shared.drop("kept", event.place)
         case w.ProblemSeen():
             shared.put("problem", event.place, event.text)
         case w.ProblemGone():
@@ -170,6 +178,9 @@ def _apply_engine(shared: Shared, event: Event, at: int) -> None:
             shared.engine = shared.engine._replace(draining=True)
         case w.EngineEnded():
             shared.engine = shared.engine._replace(draining=False, cut_short=False, serving=False)
+            if event.looked >= 0:
+                shared.files_looked = event.looked
+                shared.dirty.add("files_looked")
         case w.HostChanged():
             shared.host = Host(event.reason, event.until, event.refusals)
             shared.dirty.add("host")

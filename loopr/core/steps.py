@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loopr.core import events as e
+from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
 from loopr.core.model import Failure, Hold, Loop, Status
@@ -94,12 +95,43 @@ def _settled(loop: Loop, event: e.Settled, at: int) -> Loop:
 
 def _accepted(loop: Loop, event: e.ArtifactAccepted, at: int) -> Loop:
     """Take a person's file as the result."""
-    return _fresh_counters(finish(let_go(loop), event.digest, at))
+    done = _fresh_counters(finish(let_go(loop), event.digest, at))
+    return done._replace(offers=done.offers.without()._replace(counts=event.digest if event.theirs else ""))
 
 
 def _candidate(loop: Loop, event: e.CandidateReplaced, at: int) -> Loop:
     """Take a person's file as the candidate."""
-    return loop._replace(artifact=event.digest, on_disk=True, seen=at)
+    return loop._replace(artifact=event.digest, on_disk=True, seen=at, offers=loop.offers.without())
+
+
+def _offered(loop: Loop, event: f.ArtifactOffered, at: int) -> Loop:
+    """Remember which file a person is asked for a word on."""
+    fresh = loop.offers._replace(offered=event.digest, during=event.during, before=event.before, unread="")
+    return loop._replace(offers=fresh)
+
+
+def _unread(loop: Loop, event: f.ArtifactUnread, at: int) -> Loop:
+    """Remember that what lies at its place is no artifact; one that counts in part goes on being on offer."""
+    kept = loop.offers if loop.offers.offered == loop.artifact else loop.offers.without()
+    return loop._replace(offers=kept._replace(unread=event.digest))
+
+
+def _offer_over(loop: Loop, event: f.OfferGone | f.OfferReplaced, at: int) -> Loop:
+    """Forget what lay at its place; one that counts in part goes on being on offer."""
+    if loop.offers.offered and loop.offers.offered == loop.artifact:
+        return loop._replace(offers=loop.offers._replace(unread=""))
+    return loop._replace(offers=loop.offers.without())
+
+
+def _offer_rejected(loop: Loop, event: f.OfferRejected, at: int) -> Loop:
+    """Go back to the text that counted before a part of the offered one did."""
+    counted = loop.offers.offered == loop.artifact and loop.offers.before
+    return loop._replace(offers=loop.offers.refuse(event.digest), artifact=counted or loop.artifact)
+
+
+def _undone(loop: Loop, event: f.CompletionUndone, at: int) -> Loop:
+    """Wait as if the file had never come."""
+    return loop._replace(status=S.PENDING, artifact="", on_disk=False, finished="", reason="")
 
 
 def _approved(loop: Loop, event: e.Approved, at: int) -> Loop:
@@ -188,6 +220,12 @@ STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.IterationAsked: _iterate,
     e.CandidateReplaced: _candidate,
     e.ArtifactAccepted: _accepted,
+    f.ArtifactOffered: _offered,
+    f.ArtifactUnread: _unread,
+    f.OfferGone: _offer_over,
+    f.OfferReplaced: _offer_over,
+    f.OfferRejected: _offer_rejected,
+    f.CompletionUndone: _undone,
     e.InputChanged: _input_changed,
     e.OutlineChanged: _outline_changed,
     e.EntryChanged: _entry_changed,

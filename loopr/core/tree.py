@@ -88,6 +88,7 @@ class Tree:
         self.ending: dict[str, None] = {}
         self.timed: dict[str, None] = {}
         self.held: dict[str, None] = {}
+        self.offered: dict[str, None] = {}
         self._children: dict[str, list[tuple[int, str]]] = {}
         self._roots: list[tuple[int, str]] = []
 
@@ -153,7 +154,7 @@ class Tree:
         self.loops = {loop.id: loop for loop in loops}
         below = self.below
         for loop in sorted(self.loops.values(), key=attrgetter("depth"), reverse=True):
-            if loop.status in _LISTED or loop.needs or loop.hold or loop.lease or loop.ending:
+            if loop.status in _LISTED or loop.needs or loop.hold or loop.lease or loop.ending or loop.offers.offered:
                 self._list(None, loop)
                 self._need(None, loop)
             loop_id, parent = loop.id, loop.parent
@@ -190,6 +191,8 @@ class Tree:
             self.by_status[new.status][new.id] = None
         if (old.hold if old is not None else None) is not new.hold:
             _keep(self.held, new.id, new.hold is not None)
+        if new.offers.offered or (old is not None and old.offers.offered):
+            _keep(self.offered, new.id, bool(new.offers.offered) and new.status is not Status.INVALIDATED)
         if old is None and new.lease is None and new.ending is None:
             return
         _keep(self.ending, new.id, new.ending is not None)

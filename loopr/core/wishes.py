@@ -6,7 +6,8 @@ like `intake.py`. Knows no terminal and no protocol: `ui/requests.py` has read a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from loopr.core import events as e
 from loopr.core import moving
@@ -18,17 +19,37 @@ from loopr.core.events import Event
 from loopr.core.intake import current, interpret, reclaim
 from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Usage
-from loopr.core.observations import AttemptEnded, AttemptUsed, Trouble
+from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
+from loopr.core.offering import words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
+from loopr.core.trust import approve_file, offered_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
 CLEARED = "cleared"
 STOPPED = "the engine was stopped by "
+
+
+def _unreadable(loop: Loop, digest: str) -> FileSeen:
+    """Say that a text is kept nowhere."""
+    raise UserError(f"the text that is offered for {loop.id} is kept nowhere", hint="save the file again, yourself")
+
+
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 _MAY_STOP = _LIVE | {Status.LANDING}
 _STUCK = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
 _JUDGED = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
+
+
+class Word(NamedTuple):
+    """A person's word on a loop: on its `file` or on whatever waits; `read` returns a text that is kept, by digest."""
+
+    file: bool = False
+    by: str = ""
+    read: Callable[[Loop, str], FileSeen] = _unreadable
+
+
+NO_WORD = Word()
 
 
 def _loop(scene: Scene, loop_id: str) -> Loop:
@@ -180,14 +201,34 @@ def reset_lane(scene: Scene, lane: str, by: str) -> Iterator[Event]:
     yield w.LaneReset(lane, by)
 
 
-def approve(scene: Scene, loop_id: str) -> Iterator[Event]:
-    """Let a loop that waits for a person land."""
-    yield _of_awaiting(scene, e.Approved(loop_id), "approve")
+def approve(scene: Scene, loop_id: str, word: Word = NO_WORD) -> Iterator[Event]:
+    """Let a loop that waits for a person land; or take an offered file, where that is meant."""
+    loop = _loop(scene, loop_id)
+    if _means_file(scene, loop, word, "approve"):
+        yield from approve_file(scene, loop, word.read(loop, offered_file(scene, loop)))
+    else:
+        yield _of_awaiting(scene, e.Approved(loop_id), "approve")
 
 
-def reject(scene: Scene, loop_id: str, reason: str) -> Iterator[Event]:
-    """End a loop that waits for a person."""
-    yield _of_awaiting(scene, e.Rejected(loop_id, reason or "rejected"), "reject")
+def reject(scene: Scene, loop_id: str, reason: str, word: Word = NO_WORD) -> Iterator[Event]:
+    """End a loop that waits for a person; or forget an offered file for good, where that is meant."""
+    loop = _loop(scene, loop_id)
+    if _means_file(scene, loop, word, "reject"):
+        before = word.read(loop, loop.offers.before).artifact if loop.offers.before else None
+        yield from reject_file(scene, loop, word.by, before)
+    else:
+        yield _of_awaiting(scene, e.Rejected(loop_id, reason or "rejected"), "reject")
+
+
+def _means_file(scene: Scene, loop: Loop, word: Word, verb: str) -> bool:
+    """Say whether a word is on an offered file: where that is said, or where nothing else waits for one."""
+    offered, works = bool(offered_file(scene, loop)), loop.status is Status.AWAITING
+    if word.file and not offered:
+        raise UserError(f"no file is offered for {loop.id}", hint="`loopr status` lists what is offered")
+    if offered and works and not word.file:
+        hint = f"the file first: {words_for(loop)}; then the work: `loopr {verb} {loop.id}`"
+        raise UserError(f"{loop.id} waits for two words: on its work, and on an offered file", hint=hint)
+    return offered and (word.file or not works)
 
 
 def iterate(scene: Scene, loop_id: str, feedback: str) -> Iterator[Event]:

@@ -95,7 +95,12 @@ class EngineDraining(Event):
 
 @dataclass(frozen=True, slots=True)
 class EngineEnded(Event):
-    """The engine left in good order."""
+    """The engine left in good order.
+
+    `looked` is the count of leases granted by then, if it has seen all files since the last ended.
+    """
+
+    looked: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +263,18 @@ class ListenerLeft(Event):
     """A hook or an address is set no more; should it come back it begins anew."""
 
     listener: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileKept(Event):
+    """A file that nothing counts by yet came while loops were at work: it has their trust once it may count.
+
+    It is the plan's own, or one for a loop that is not declared yet; without a digest it is remembered no longer.
+    """
+
+    place: str
+    digest: str
+    during: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

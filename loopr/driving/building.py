@@ -78,10 +78,11 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
     attempts = Attempts.open(place.state)
     stack.callback(attempts.close)
     engine = Engine(mind, kit.hands)
+    kit.entries = mind.find_entry
     jobs = Jobs(attempts, clock, place.state / LOG, step)
     poll_ms = around.settings.policy.poll_interval_ms
     looking = Looking(kit.specs, around.settings.artifacts.settle_ms, poll_ms, clock, place.repository)
-    return Driver(
+    driver = Driver(
         engine,
         journal=journal,
         attempts=attempts,
@@ -95,6 +96,8 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
         step=step,
         begun=begun,
     )
+    driver.take_over()
+    return driver
 
 
 def take_tips(around: Settled, mind: Mind) -> None:

@@ -136,11 +136,12 @@ class Driver:
         now = mind.now()
         if self.forest.shared.engine.draining:
             over = self._jobs.only_waits(KINDS) and self._left_nothing()
-            return over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
+            over = over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
+            return over and self._looking.has_seen_all(self.forest)
         if not self._jobs.only_left(CLEARING):
             return False
         over = until(self.forest, now) and not self._beside.keeps(self.forest, mind.seq, now)
-        return over and not self._looking.is_expecting()
+        return over and self._looking.has_seen_all(self.forest) and not self._looking.is_expecting()
 
     def _left_nothing(self) -> bool:
         """Say whether no attempt of ours lives: a pull worker goes on without us.
@@ -161,13 +162,22 @@ class Driver:
         """Write down that the engine has ended; one that ends at once goes without, if need be."""
         try:
             if not self._leaving.unwritten:
-                self._say(show, self.engine.learn([*self._beside.end(self.forest), o.EngineLeft()]))
+                left = o.EngineLeft(looked=self._looking.doubts.are_over)
+                self._say(show, self.engine.learn([*self._beside.end(self.forest), left]))
         except WorldError as error:
             if not self._leaving.has_begun:
                 raise
             self._trouble = str(error)
 
     # -- the beginning
+
+    def take_over(self) -> None:
+        """Learn what lives of an engine before us, and so whose word the files are that have changed since."""
+        lived, started_at = self._effects.adopt(self.forest), self.forest.shared.engine.started_at
+        until = None if lived is None else max(lived, self.forest.at)
+        self._looking.doubts.take_over(self.forest, started_at, until)
+        self.engine.whose, self.engine.came = self._looking.whose, self._looking.doubts.came
+        self._looking.entries = self.engine.mind.find_entry
 
     def _begin(self, show: Show) -> None:
         """Take over from whoever was here before."""
@@ -180,7 +190,6 @@ class Driver:
         events += self.engine.learn([o.EngineBegan(os.getpid(), os.uname().nodename), *listeners])
         self._beside.begin(self.forest, mind.seq)
         self._looking.start()
-        self._effects.adopt(self.forest)
         seen = list(self._upkeep.look(self.forest, self.engine.mind.now()))  # before anything starts
         seen += self._looking.gather(self.forest, self._hands())
         events += self.engine.learn(seen, choose)
@@ -204,6 +213,7 @@ class Driver:
         self._check_journal(now)
         events = self._heed_rules()  # by whom is at work still, as far as is known
         if fresh := self._catch_up():
+            self._looking.doubts.heed(self.forest, [each.loop for each in fresh if isinstance(each, e.LeaseGranted)])
             events += [*fresh, *self._heed_rules()]
         seen = self._unheard + list(self._sense(now))
         self._step("sensed")

@@ -32,8 +32,8 @@ from loopr.driving.outcomes import trouble_before
 from loopr.driving.sites import site_of
 from loopr.driving.tips import at_work
 from loopr.errors import LooprError, PlanError, Problem, SettingsError, WorldError
-from loopr.hands import FileHands
-from loopr.world.processes import Outcome
+from loopr.hands import FileHands, changed_at
+from loopr.world.processes import OUTCOME, Outcome
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.leftovers import remove_stale_locks
 from loopr.world.repo.plain import clear_going
@@ -60,8 +60,11 @@ class Effects:
 
     # -- after a restart
 
-    def adopt(self, forest: Forest) -> None:
-        """Take up what runs on behalf of the loops, and end whatever else carries the workspace's mark."""
+    def adopt(self, forest: Forest) -> int | None:
+        """Take up what runs on behalf of the loops, and end whatever else carries the workspace's mark.
+
+        Return when the last of them ended, 0 if nothing is known of any, None if one lives.
+        """
         for ground in self.kit.grounds.values():
             remove_stale_locks(ground)
             ensure_ignored(ground)
@@ -79,6 +82,9 @@ class Effects:
         states = self.jobs.attempts.adopt(folders, supervisors)
         self._known = {run for run, state in states.items() if state != "unclaimed"}
         self.jobs.attempts.sweep(str(self.kit.place.root), lambda lease: self._is_pulled(forest, lease))
+        if "alive" in states.values() or any(_is_pulled(forest.loops[each]) for each in forest.occupancy.loops):
+            return None
+        return max((changed_at(folders[run] / OUTCOME) for run in states), default=0)
 
     def _folders_of(self, loop: Loop, attempt: int) -> dict[str, Path]:
         """Map the runs of an attempt to their folders; none judges while its command runs."""
@@ -234,7 +240,8 @@ class Effects:
         for (loop, _), each in zip(work, seen, strict=True):
             if isinstance(each, o.FileRefused):
                 self._refused[loop.id] = loop.terms
-            yield Tell(each)
+            if each is not None:
+                yield Tell(each)
         return None
 
     # -- folders
@@ -283,6 +290,12 @@ class Effects:
         return self.kit.grounds.get(self.kit.repo_of(forest, loop)) if kind is None or kind.worktree else None
 
 
+def _is_pulled(loop: Loop) -> bool:
+    """Say whether a pull worker has a loop: it may live, and nobody watches it."""
+    owner = loop.lease or loop.ending
+    return owner is not None and owner.expires_at is not None
+
+
 def _fits(forest: Forest, loop: Loop) -> Fits:
     """Return what says whether an outline may count for a loop as the tree is by then."""
 
@@ -311,7 +324,7 @@ def _ended(kind: str, loop: Loop, error: Exception) -> o.Observation:
     return o.AttemptEnded(loop.id, loop.attempt, trouble)
 
 
-def _all_written(hands: FileHands, work: Iterable[tuple[Loop, Entry]]) -> list[o.Observation] | Problem:
+def _all_written(hands: FileHands, work: Iterable[tuple[Loop, Entry]]) -> list[o.Observation | None] | Problem:
     """Write some declared artifacts, or say what keeps the disk from taking them; twice is once."""
     try:
         return [_written(hands, loop, entry) for loop, entry in work]
@@ -319,10 +332,10 @@ def _all_written(hands: FileHands, work: Iterable[tuple[Loop, Entry]]) -> list[o
         return Problem(f"declared artifacts wait: {error}", "artifacts")
 
 
-def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation:
+def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation | None:
     """Write one declared artifact; a refusal of the world is an observation like any other."""
     place = f"{loop.id}/{loop.type}.md"
     try:
-        return hands.write_declared(loop.id, loop.type, loop.project, entry)
+        return hands.write_declared(loop.id, loop.type, loop.project, entry, loop.artifact)
     except PlanError as error:
         return o.FileRefused(loop.id, place, str(error))

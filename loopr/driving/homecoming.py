@@ -96,7 +96,8 @@ class Homecoming:
             return {}
         tree, grounds = forest.tree, self._kit.grounds
         plans = [plan for plan, bound in forest.shared.plans.items() if bound.repo in grounds and plan in tree.loops]
-        return {plan: tree.done_at(plan) for plan in plans if tree.done(plan)}
+        waiting = {forest.loops[each].plan for each in tree.offered}  # a person has not had their word yet
+        return {plan: tree.done_at(plan) for plan in plans if tree.done(plan) and plan not in waiting}
 
     def go_on(self, forest: Forest, now: int) -> None:
         """Begin the landing that is due, one at a time."""

@@ -36,6 +36,13 @@ MOST_SIBLINGS = 100
 MOST_NAMED = 256  # commits of which it is remembered which words are files
 
 
+class Above(NamedTuple):
+    """The loop above one, whose artifact is its input, and the entry that it was declared with."""
+
+    loop: Loop
+    entry: Entry | None
+
+
 class Task(NamedTuple):
     """One loop at the moment in which an act begins, with what is around it.
 
@@ -56,6 +63,7 @@ class Task(NamedTuple):
     reviewer: Preset | None = None
     tip: str = ""
     begins: bool = False
+    above: Above | None = None
 
     @property
     def name(self) -> str:
@@ -104,6 +112,7 @@ class Kit:
     clock: Callable[[], int]
     heard_before: int = 0  # the event after which this engine began: of what came later it tells
     offered_notify: tuple[str, ...] = ()  # addresses of settings that are held back
+    entries: Callable[[str], Entry | None] = lambda loop_id: None
     counting: Lock = field(default_factory=Lock)
     outlines: dict[str, tuple[tuple[bytes, Policy], Artifact]] = field(default_factory=dict)  # judged, not yet landed
     _folders: dict[str, Path] = field(default_factory=dict)
@@ -214,6 +223,7 @@ class Kit:
             self.settings.preset(kind.review_agent) if kind.review_agent else None,
             tip.stands,
             tip.begins,
+            Above(parent, self.entries(parent.id)) if parent is not None else None,
         )
 
 

@@ -34,15 +34,17 @@ from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import is_there, keep_own, land, make_intent
 from loopr.world.repo.words import Brought, Candidate, Intent
 from loopr.world.runs import OUTPUT
+from loopr.world.swapping import content
 
 MOST_NAMED = 10
 
 
 class _Published(NamedTuple):
-    """What stands among the artifacts now, and what it declares."""
+    """What stands among the artifacts now, and what it declares; an offered file may have given way."""
 
     digest: str
     artifact: Artifact | None
+    gave_way: str = ""
 
 
 class Course(NamedTuple):
@@ -127,7 +129,7 @@ def _end(kit: Kit, task: Task, course: Course) -> Act:
     kit.outlines.pop(task.name, None)
     commit = moving.new if moving is not None else ""
     published = yield from _until_published(kit, task, artifact, commit)
-    return o.LandingDone(loop.id, task.attempt, commit, published.digest, published.artifact)
+    return o.LandingDone(loop.id, task.attempt, commit, *published)
 
 
 def _move(ground: Ground, task: Task, moving: Moving | None, now: int) -> Brought | Trouble | None:
@@ -172,15 +174,18 @@ def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Ge
     """Put the artifact in its place; a person's file that stands there is never written over."""
     raw = _own_text(kit, task, commit)
     path = artifact_path(kit.specs, task.loop.id, task.loop.type)
-    there = path.read_bytes() if path.is_file() else None
-    known, ours = task.loop.artifact, digest(raw)
+    there = content(path)
+    known, ours, offered = task.loop.artifact, digest(raw), task.loop.offers.offered
     if there is not None and digest(there) == known and _replaced_by_person(task):
         return _Published(known, _read(task, there, path))
-    if there is None or digest(there) in (known, ours):
-        if there is not None and digest(there) != ours:
-            yield Do(lambda: kit.hands.archive.keep(known, there))
-        yield Do(publishing(path, raw))
-    return _Published(ours, artifact)
+    may_go = frozenset({known, ours, offered, *task.loop.offers.rejected}) - {""}
+    lies = digest(there) if there is not None else ""
+    if there is not None and lies in may_go - {ours}:
+        yield Do(lambda: kit.hands.archive.keep(lies, there))
+    if not (yield Do(publishing(path, raw, lambda each: digest(each) in may_go))):
+        yield Do(lambda: kit.hands.archive.keep(ours, raw))
+        lies = ""
+    return _Published(ours, artifact, offered if lies == offered else "")
 
 
 def _own_text(kit: Kit, task: Task, commit: str) -> bytes:

@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from loopr.core import observations as o
+from loopr.core.entries import Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
+from loopr.driving.doubts import Doubts
+from loopr.driving.early import Early
 from loopr.driving.straying import Straying
 from loopr.driving.switching import WAITS, Switching
-from loopr.hands import FileHands
+from loopr.hands import During, FileHands
 from loopr.world.watching import Settling, Watch
 
 FULL_LOOK_SHARE = 50  # looking at everything takes at most a fiftieth of the time
@@ -33,13 +36,18 @@ class Looking:
         """Name the folder, how long a file must have been quiet, and the checkout that it is in, if it is in one."""
         self.watch = Watch(specs)
         self.busy: set[str] = set()  # loops whose artifact is being written by us
+        self.entries: Callable[[str], Entry | None] = lambda loop_id: None
         self._specs, self._poll_ms, self._clock = specs, poll_ms, clock
         self._settling = Settling(settle_ms)
         self._switching = Switching(top)
         self._known: dict[str, _Shape | None] = {}
         self._looked: dict[str, _Shape] = {}
+        self._again: set[str] = set()
+        self._sights: dict[str, tuple[_Shape, During]] = {}  # of files that are new: whose word each is
+        self.doubts = Doubts()
         self._full_look_at = 0
         self._straying = Straying(specs)
+        self._early = Early(specs)
         self._begun = False
 
     def fileno(self) -> int:
@@ -67,6 +75,8 @@ class Looking:
 
     def gather(self, forest: Forest, hands: FileHands) -> Iterator[o.Observation]:
         """Look where hints lead, where a file had not settled, and now and then everywhere."""
+        if self._begun:
+            self.doubts.heed(forest)
         yield from self._switching.sift(forest, self._found(forest, hands), self._clock())
 
     def _found(self, forest: Forest, hands: FileHands) -> Iterator[o.Observation]:
@@ -79,21 +89,46 @@ class Looking:
             if path != self._specs:
                 yield from self._look_below(forest, hands, path, now, whole=path in self.watch.whole)
         if now >= self._full_look_at or self._specs in hints:
-            yield from self._look_everywhere(forest, hands, now)
+            yield from self._look_everywhere(forest, hands, now, overrun=self._specs in hints)
 
     def forget(self, loop_id: str) -> None:
         """Look at a loop's artifact again even if it seems to be the same."""
-        self._known.pop(loop_id, None)
+        self._again.add(loop_id)
 
-    def _look_everywhere(self, forest: Forest, hands: FileHands, now: int) -> Iterator[o.Observation]:
+    def whose(self, loop: Loop) -> During:
+        """Say who was at work when a loop's file came, None if it is a person's."""
+        shape = _shape(self._path(loop))
+        return self._sight(loop, shape) if shape is not None else None
+
+    def has_seen_all(self, forest: Forest) -> bool:
+        """Say whether all files have been looked at since the last loop was at work; else they are next."""
+        if forest.occupancy.total or self.doubts.are_over:
+            return True
+        self._full_look_at = 0
+        return False
+
+    def _sight(self, loop: Loop, shape: _Shape) -> During:
+        """Remember whose word a file is, from the first sight of it on, and of each further change."""
+        known = self._sights.get(loop.id)
+        if known is not None and known[0] == shape:
+            return known[1]
+        during = self.doubts.of(shape[3])
+        if during is None and known is not None and self._looked.get(loop.id) != known[0]:
+            during = known[1]  # it has not settled since
+        self._sights[loop.id] = shape, during
+        return during
+
+    def _look_everywhere(self, forest: Forest, hands: FileHands, now: int, *, overrun: bool) -> Iterator[o.Observation]:
         """Look at the artifact of every loop."""
         begun = self._clock()
+        yield from self._early.everywhere(forest, hands, self.doubts, deep=not self._begun or overrun)
         for loop in list(forest.tree.walk()):
             yield from self._look_at(forest, hands, loop, self._path(loop), now)
         yield from self._straying.again(forest)
         if not self._begun:
             self._begun = True
             yield from self._straying.around(forest, now)
+        self.doubts.have_looked(forest)
         took = self._clock() - begun
         self._full_look_at = self._clock() + max(self._poll_ms, FULL_LOOK_SHARE * took)
 
@@ -124,6 +159,7 @@ class Looking:
         loop = forest.loops.get(path.parent.relative_to(self._specs).as_posix())
         if loop is None or loop.type != path.stem:
             self._settling.forget(path)
+            yield from self._early.at(forest, hands, path, self.doubts)
             yield from self._straying.at(forest, path)
             return
         yield from self._look_at(forest, hands, loop, path, now, whole=whole)
@@ -139,24 +175,29 @@ class Looking:
         if shape is None:
             if self._concerns(forest, loop, path) and self._settling.miss(path, now):
                 self._known.pop(loop.id, None)
+                self._sights.pop(loop.id, None)
                 yield o.FileGone(loop.id)
             return
-        if self._known.get(loop.id) == shape:
+        if self._known.get(loop.id) == shape and loop.id not in self._again:
             self._settling.forget(path)
             return
+        during = self._sight(loop, shape)
         if self._settling.see(path, shape[0], shape[1], now, whole=whole):
             self._known[loop.id] = shape
+            self._again.discard(loop.id)
             problem = forest.shared.problems.get(f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md")
             if problem == WAITS and self._looked.get(loop.id, shape) == shape:  # the one that is kept back
                 return
             self._looked[loop.id] = shape
-            seen = hands.look(loop.id, loop.type, loop.artifact if problem is None else "")
-            if seen is not None:
+            seen = hands.look(loop.id, loop.type, loop.artifact if problem is None else "", during)
+            if isinstance(seen, o.FileSeen) and seen.digest in loop.offers.rejected:
+                hands.replace_offered(loop, self.entries(loop.id), seen.digest)  # whoever rejected it came no further
+            elif seen is not None:
                 yield seen
 
     def _concerns(self, forest: Forest, loop: Loop, path: Path) -> bool:
         """Say whether it matters that a loop's artifact is not there."""
-        if loop.on_disk:
+        if loop.on_disk or loop.offers.offered or loop.offers.unread:
             return True
         if not forest.shared.problems:
             self._settling.forget(path)

@@ -19,10 +19,12 @@ from loopr.core.entries import Command, Entry
 from loopr.core.forest import Forest
 from loopr.core.ladder import Ladder
 from loopr.core.model import Loop, Status
+from loopr.core.offering import words_for
 from loopr.driving.agents import changes_for
 from loopr.driving.kit import OWN_FOLDER, Kit, Task, siblings_of
 from loopr.errors import UserError, WorldError
 from loopr.world import prompts
+from loopr.world.artifacts import digest
 from loopr.world.environment import Changes, Setting, arguments, reads_prompt_file, variables
 from loopr.world.feedback import MAX_EARLIER, Earlier, render_feedback
 from loopr.world.processes import AttemptSpec
@@ -204,7 +206,7 @@ def take_away(path: Path) -> None:
 def _iteration(kit: Kit, task: Task, setting: Setting) -> prompts.Iteration:
     """Say what the prompt is made from."""
     loop, entry, ladder = task.loop, task.entry, Ladder(task.policy.types)
-    above = _read_input(task)
+    above = _read_input(kit, task)
     return prompts.Iteration(
         loop_id=loop.id,
         type=loop.type,
@@ -283,15 +285,25 @@ def _shown(command: Command | None) -> str:
     return command if isinstance(command, str) else " ".join(command or ())
 
 
-def _read_input(task: Task) -> str:
-    """Read what the loop above has handed over; the file may have gone since the lease was granted."""
+def _read_input(kit: Kit, task: Task) -> str:
+    """Read what the loop above has handed over, the text of it that counts; it may have gone since the lease."""
+    raw = b""
     with suppress(FileNotFoundError, NotADirectoryError):
         with task.input.open("rb") as file:
             raw = file.read(MAX_INPUT_BYTES + 1)
         if len(raw) > MAX_INPUT_BYTES:
             raise WorldError(f"{task.input} is larger than {MAX_INPUT_BYTES >> 20} MiB", hint="make it shorter")
-        return raw.decode("utf-8", "replace")
-    return ""
+    if task.above is not None and task.above.loop.artifact not in ("", digest(raw)):
+        raw = kit.hands.copy_of(*task.above) or _uncounted(task.above.loop, raw)
+    return raw.decode("utf-8", "replace")
+
+
+def _uncounted(parent: Loop, raw: bytes) -> bytes:
+    """Take a text that is not the one which counts for one that has gone; one on offer is nobody's input."""
+    if raw and parent.offers.offered:
+        hint = words_for(parent)
+        raise WorldError(f"the text of {parent.id} that counts is kept nowhere, and another is offered", hint=hint)
+    return raw
 
 
 def feedback_of(kit: Kit, task: Task) -> str:

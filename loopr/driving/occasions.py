@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from loopr.core import events as e
+from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.accepting import held_words
 from loopr.core.codec import NAMES, decode
@@ -95,6 +96,12 @@ def _passed(event: e.Passed) -> _Said | None:
     return _Said("awaiting_approval", kind="approval", text=words)
 
 
+def _offered(event: f.ArtifactOffered) -> _Said:
+    """A file waits for a person's word."""
+    words = f"`loopr approve {event.loop} --file` or `loopr reject {event.loop} --file`"
+    return _Said(kind="offered", text=f"a file is offered for {event.loop}: {words}")
+
+
 def _lane_parked(event: w.LaneParked) -> _Said:
     """A lane is of no use."""
     return _Said("parked", event.reason, kind="lane", text=f"lane {event.lane} is parked: {event.reason}")
@@ -129,6 +136,7 @@ _MEANT: Mapping[type[Event], Callable[[Any], _Said | None]] = {
     e.LeaseExpired: _ended_badly,
     e.Refused: _ended_badly,
     e.Passed: _passed,
+    f.ArtifactOffered: _offered,
     w.LaneParked: _lane_parked,
     w.ConvoyLanded: _convoy_landed,
     w.ProblemSeen: _problem,

@@ -13,7 +13,8 @@ from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
 from loopr.ui.bases import follow_base
-from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue
+from loopr.ui.offers import ask_on_offers
+from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, nobody
 from loopr.ui.uncommitted import uncommitted
 from loopr.ui.unjudged import unjudged
 from loopr.wiring import Workspace
@@ -43,21 +44,26 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
         return Admitted(engine.forest, told, dry_run=True)
 
 
-def admit(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
+def admit(
+    workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool, word: Confirm = nobody
+) -> Admitted:
     """Enqueue plans in a turn of our own, or beside the engine that serves the workspace."""
     beside = ""
     try:
         with workspace.turn() as engine:
-            return Admitted(engine.forest, _all(engine, workspace, plans, confirm, to_run))
+            return Admitted(engine.forest, _all(engine, workspace, plans, confirm, to_run=to_run, word=word))
     except EngineHeld as held:
         beside = held.problems[0].message
     with workspace.visit() as engine:
-        return Admitted(engine.forest, _all(engine, workspace, plans, confirm, True), beside=beside)
+        return Admitted(engine.forest, _all(engine, workspace, plans, confirm, to_run=True, word=word), beside=beside)
 
 
-def bring_in(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool) -> Enqueued:
-    """Enqueue a plan, and let it go along with its base."""
-    done = enqueue(engine, workspace, plan, confirm, to_run=to_run)
+def bring_in(
+    engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool, word: Confirm = nobody
+) -> Enqueued:
+    """Enqueue a plan, and let it go along with its base; a `word` is a person's on files that may not be theirs."""
+    done = enqueue(engine, workspace, plan, confirm, to_run=to_run, word=word)
+    ask_on_offers(engine, [plan.id], word, plan.digest)
     base = follow_base(engine, workspace, plan.id)
     return done._replace(
         base=base, uncommitted=uncommitted(engine, workspace, plan.id), unjudged=unjudged(engine, workspace, plan.id)
@@ -65,7 +71,7 @@ def bring_in(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm,
 
 
 def _all(
-    engine: Engine, workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, to_run: bool
+    engine: Engine, workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool, word: Confirm
 ) -> tuple[Enqueued, ...]:
     """Enqueue one after the other."""
-    return tuple(bring_in(engine, workspace, plan, confirm, to_run=to_run) for plan in plans)
+    return tuple(bring_in(engine, workspace, plan, confirm, to_run=to_run, word=word) for plan in plans)

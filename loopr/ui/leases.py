@@ -61,10 +61,14 @@ def check(wanted: Wanted) -> None:
 
 
 class Granted(NamedTuple):
-    """What was granted: each lease with its loop and the entry of that, and the forest as it was then."""
+    """What was granted: each lease with its loop and the entry of that, and the forest as it was then.
+
+    `above` are the entries of the loops whose artifacts are read.
+    """
 
     forest: Forest
     leased: dict[str, tuple[Loop, Entry | None]]
+    above: dict[str, Entry | None]
 
 
 def grant(workspace: Workspace, wanted: Wanted) -> Granted:
@@ -90,7 +94,9 @@ def grant(workspace: Workspace, wanted: Wanted) -> Granted:
         loops = [engine.forest.loops[each.loop] for each in events if isinstance(each, e.LeaseGranted)]
         if not loops:
             raise _nothing(engine.forest, wanted, engine.mind.now())
-        return Granted(engine.forest, {each.lease_id: (each, engine.mind.find_entry(each.id)) for each in loops})
+        find = engine.mind.find_entry
+        above = {each: find(each) for each in {loop.parent for loop in loops if loop.parent}}
+        return Granted(engine.forest, {each.lease_id: (each, find(each.id)) for each in loops}, above)
 
 
 def _check_names(scene: Scene, wanted: Wanted) -> None:
@@ -143,6 +149,7 @@ def take(workspace: Workspace, wanted: Wanted) -> Taken:
     check(wanted)
     kit = workspace.kit()
     granted = grant(workspace, wanted)
+    kit.entries = granted.above.get
     keeper = _Keeper(workspace, granted)
     failed: list[Problem] = []
     try:

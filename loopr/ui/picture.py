@@ -12,6 +12,7 @@ from itertools import islice
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group, closed_gates
 from loopr.core.model import OCCUPYING, Loop, Status
+from loopr.core.offering import offered_words
 from loopr.ui import render, views
 from loopr.ui.folding import Line, fold
 from loopr.ui.telling import within
@@ -135,6 +136,8 @@ def last_word(forest: Forest, tops: Sequence[str], now: int, width: int, is_home
         lines += _named(status.value, [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
     loops = _listed(forest, tops, Status.AWAITING)
     lines += _named("approval", [f"{each.id}: `loopr approve {each.id}` or `loopr reject {each.id}`" for each in loops])
+    offered = [forest.loops[each] for each in sorted(forest.tree.offered) if within(set(tops), each)]
+    lines += _named("offered", [offered_words(forest, each) for each in offered])
     held = [forest.loops[each] for each in forest.tree.held if within(set(tops), each) and not forest.tree.done(each)]
     lines += _named("paused", [f"{each.id}: `loopr resume {each.id}`" for each in held])
     lines += _named("waiting", _waiting(forest, tops, now))

@@ -13,6 +13,7 @@ from typing import Any
 from loopr.core.gates import first_closed
 from loopr.core.limits import slow_width
 from loopr.core.model import OCCUPYING, Gate, Loop, Status
+from loopr.core.offering import words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.ui.folding import Line
@@ -128,6 +129,8 @@ def _cells(scene: Scene, line: Line, now: int, said: Said) -> tuple[str, str, st
         return line.lead, "", "", "", f"… {len(line.left_out)} more: {_summary(scene, line.left_out)}"
     gate = first_closed(scene, loop, now) if loop.status is Status.PENDING else None
     details = [detail(scene, loop, gate, now)]
+    if loop.offers.offered and gate is None:
+        details.append(f"offered: {words_for(loop)}")
     if line.closed:
         details.append(roll_up(scene, loop))
     details.append(plain(said(loop)))

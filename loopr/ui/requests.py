@@ -22,10 +22,16 @@ from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.mending import put_back
+from loopr.ui.offers import is_put_off
 from loopr.ui.programs import missing_programs
 from loopr.wiring import Workspace
 
 Confirm = Callable[[str], bool]
+
+
+def nobody(text: str) -> bool:
+    """Answer for a person where there is none: a word on a file is nobody else's."""
+    return False
 
 
 class Plan(NamedTuple):
@@ -98,15 +104,18 @@ def _copy_of(workspace: Workspace, path: Path) -> str:
     return f"its copy is {copy}{back}: start that, or copy it to where the plan was"
 
 
-def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool) -> Enqueued:
+def enqueue(
+    engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool, word: Confirm = nobody
+) -> Enqueued:
     """Bring one plan into the tree, or in line with its changed file, and settle its declared loops.
 
-    One that is not `to_run` now may lack programs, which is said.
+    One that is not `to_run` now may lack programs, which is said. A file that changed while loops were at work is
+    offered, unless a person's `word` is that it is theirs.
     """
     engine.mind.take_policy()
     bound = _binding(engine, workspace, plan)
     loop = engine.forest.loops.get(plan.id)
-    fresh = bound is None or bound.digest != plan.digest
+    fresh = (bound is None or bound.digest != plan.digest) and not is_put_off(engine, bound, plan, word)
     if loop is None:
         _check_room(engine)
         _check_project(workspace, plan)
@@ -123,6 +132,8 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, 
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
         _copy(engine, bound, plan, confirm)
+    elif bound is not None and bound.digest != plan.digest:
+        return _as_it_was(engine, plan)
     else:
         _put_back(engine, plan)
     said = plan.id, plan.artifact, plan.digest, plan.source
@@ -133,6 +144,13 @@ def enqueue(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, 
     events += engine.settle([plan.id])
     done = _summary(engine, plan.id, loop is not None, events)
     return done._replace(put_back=back, absent=tuple(map(str, absent)))
+
+
+def _as_it_was(engine: Engine, plan: Plan) -> Enqueued:
+    """Go on with what counts of a plan, while its file waits for a person's word."""
+    events = engine.rescan(plan.id)
+    events += engine.settle([plan.id])
+    return _summary(engine, plan.id, True, events)
 
 
 def _binding(engine: Engine, workspace: Workspace, plan: Plan) -> Bound | None:
@@ -260,14 +278,14 @@ def _copy(engine: Engine, bound: Bound | None, plan: Plan, confirm: Confirm) -> 
         hint = f"bring the two together, or let {plan.source} win with --yes"
         raise PlanError(f"has changed, and so has its copy {copy}", where=plan.source, hint=hint)
     if there != plan.digest:
-        engine.hands.publish_plan(plan.id, engine.forest.policy.root_type, plan.text)
+        engine.hands.publish_plan(plan.id, engine.forest.policy.root_type, plan.text, {there or ""})
 
 
 def _put_back(engine: Engine, plan: Plan) -> None:
     """Put the plan back where it is watched, if somebody has cleared that away."""
     root = engine.forest.policy.root_type
     if plan_declares(engine.forest, plan.artifact) and engine.hands.digest_of(plan.id, root) is None:
-        engine.hands.publish_plan(plan.id, root, plan.text)
+        engine.hands.publish_plan(plan.id, root, plan.text, frozenset())
 
 
 def _summary(engine: Engine, plan_id: str, known: bool, events: list[Event]) -> Enqueued:

@@ -6,8 +6,9 @@ know what a wish leads to (`core/wishes.py`), nor a terminal or a protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import NamedTuple
 
 from loopr.core import events as e
@@ -15,6 +16,7 @@ from loopr.core import workspace_events as w
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
+from loopr.core.observations import FileSeen
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.core.turn import perform
@@ -24,6 +26,7 @@ from loopr.ui.bases import follow_base
 from loopr.ui.convoys import convoy_name
 from loopr.ui.gate import pass_gate
 from loopr.ui.names import find_id
+from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.requests import Confirm
 from loopr.ui.views import Row, document, loop_row
 from loopr.ui.vocabulary import DID, HELD, LANE, PROJECT, RULES, Asker, Wish, check
@@ -62,7 +65,10 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         _ask(workspace, course, confirm)
     with deciding(workspace) as engine:
         bases = _follow_bases(engine, workspace, wish)
+        course.read = partial(kept_file, engine)
+        before = of_plans(engine)
         engine.mind.decide(course)
+        bring_in_line(engine, course.events, before)
     answer = course.answer(engine.forest, engine.mind.now())
     return answer._replace(more=answer.more | bases)
 
@@ -129,14 +135,15 @@ class Course:
     def __init__(self, wish: Wish, by: str) -> None:
         """Set out."""
         self._wish, self._by = wish, by
-        self._events: list[Event] = []
+        self.events: list[Event] = []
         self.names: tuple[str, ...] = ()
+        self.read: Callable[[Loop, str], FileSeen] | None = None
 
     def __call__(self, forest: Forest, now: int) -> Iterator[Event]:
         """Decide; if somebody was faster, all of it anew."""
-        self.names, self._events = _meant(forest, self._wish), []
-        for event in _decided(forest, self.names, Asker(self._wish, self._by, now)):
-            self._events.append(event)
+        self.names, self.events = _meant(forest, self._wish), []
+        for event in _decided(forest, self.names, Asker(self._wish, self._by, now, self.read)):
+            self.events.append(event)
             yield event
 
     def answer(self, forest: Forest, now: int) -> Answer:
@@ -154,7 +161,9 @@ class Course:
 
     def _did(self) -> Iterator[tuple[str, str]]:
         """Say what was done to what, in order."""
-        for event in self._events:
+        for event in self.events:
+            if type(event) not in DID:
+                continue  # it follows from the wish, below the loop or beside it
             did = HELD.get(self._wish.name, DID[e.Held]) if isinstance(event, e.Held) else DID[type(event)]
             match event:
                 case e.LoopEvent(loop=name) | w.ScopeHeld(scope=name) | w.ScopeLifted(scope=name):

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from loopr.core.trust import FILE
 from loopr.ui.views import Row, instant
 
 
@@ -74,6 +75,18 @@ def _landed(data: Mapping[str, Any]) -> str:
     """Tell as which commit work has landed, if there was any."""
     commit = data.get("commit") or ""
     return f"landed as {commit[:12]}" if commit else "complete; it had nothing to land"
+
+
+def _meanwhile(data: Mapping[str, Any]) -> str:
+    """Tell who was at work when a file came."""
+    return f"while {', '.join(data.get('during') or ['loops'])} ran"
+
+
+def _accepted(data: Mapping[str, Any]) -> str:
+    """Tell whose file is its artifact."""
+    if data.get("by") == FILE:
+        return f"a file was accepted as its artifact, which came {_meanwhile(data)}: complete"
+    return "a person's artifact was accepted: complete"
 
 
 def _grown(data: Mapping[str, Any]) -> str:
@@ -152,7 +165,14 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "deferred": "{change} waits until the landing is over",
     "artifact_seen": "its artifact is on disk",
     "artifact_gone": "its artifact is missing",
-    "artifact_accepted": "a person's artifact was accepted: complete",
+    "artifact_accepted": _accepted,
+    "artifact_offered": lambda data: f"a file is offered as its artifact, which came {_meanwhile(data)}",
+    "artifact_unread": "a file at its place is no artifact, and is left alone",
+    "offer_gone": "the file at its place is no other any more",
+    "offer_replaced": "it handed over its own: the offered file is kept as archive/{digest}.md of the state folder",
+    "offer_rejected": "the offered file was rejected by {by}; it is kept as archive/{digest}.md of the state folder",
+    "completion_undone": "the file that had completed it was rejected by {by}: it waits again",
+    "file_kept": lambda data: f"{data['place']} came {_meanwhile(data)}" if data["digest"] else "it is a person's now",
     "candidate_replaced": "a person replaced the candidate",
     "settled": "complete by declaration",
     "lease_granted": _granted,

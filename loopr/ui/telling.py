@@ -12,12 +12,15 @@ from dataclasses import asdict
 from typing import Any
 
 from loopr.core import events as e
+from loopr.core import offer_events as f
 from loopr.core import plan_events as p
 from loopr.core import workspace_events as w
 from loopr.core.accepting import AT_ONCE, FIRST, IDLE, held_words
 from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status
+from loopr.core.offering import MOST_NAMED, words_for
+from loopr.core.trust import FILE
 from loopr.ui.render import left_by, plain
 from loopr.ui.story import foreign, moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
@@ -175,6 +178,13 @@ def _denied(loop: Loop, event: w.SteeringRefused, now: int) -> Words:
     return f"refused `{wish}`", "it is not for a loop", often
 
 
+def _by_file(loop: Loop, event: e.ArtifactAccepted, now: int) -> Words:
+    """A file that loopr did not write completed it, a person's or nobody knows whose."""
+    if event.by != FILE:
+        return "complete", f"by {event.by}"
+    return "complete", f"by a file that came while {', '.join(event.during[:MOST_NAMED]) or 'loops'} ran"
+
+
 _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.LeaseGranted: _granted,
     e.AttemptStarted: _started,
@@ -187,7 +197,10 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.SetAside: _because("parked"),
     e.Stopped: _because("stopped"),
     e.Passed: _passed,
-    e.ArtifactAccepted: lambda loop, event, now: ("complete", f"by {event.by}"),
+    e.ArtifactAccepted: _by_file,
+    f.ArtifactOffered: lambda loop, event, now: ("offered", words_for(loop)),
+    f.OfferReplaced: lambda loop, event, now: ("handed over", f"the offered file is kept: archive/{event.digest}.md"),
+    f.OfferRejected: _by("file rejected"),
     e.Approved: lambda loop, event, now: ("approved",),
     e.Rejected: _because("failed"),
     e.IterationAsked: _because("another try asked"),

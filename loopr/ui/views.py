@@ -20,6 +20,7 @@ from loopr.core.grouping import Waits, budget_waits, queue_depth
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.limits import FULL, crew_of, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
+from loopr.core.offering import file_of, offered_words
 from loopr.core.overlap import overlapping
 from loopr.core.policy import Budget
 from loopr.core.releasing import releases
@@ -215,6 +216,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "projects": projects(scene, now),
             "problems": problems(scene),
             "moved": moved(scene),
+            "offered": [offered_row(scene, scene.loops[each]) for each in sorted(scene.tree.offered)],
             "warnings": [
                 *warnings(scene, depth),
                 *budget_warnings(scene, now, instant),
@@ -296,6 +298,18 @@ def problems(scene: Scene) -> list[Row]:
     return found
 
 
+def offered_row(scene: Scene, loop: Loop) -> Row:
+    """Return a file that waits for a person's word, and what to type."""
+    offers = loop.offers
+    return {
+        "loop": loop.id,
+        "place": file_of(scene, loop),
+        "digest": offers.offered,
+        "during": list(offers.during),
+        "text": offered_words(scene, loop),
+    }
+
+
 def queue_warning(scene: Scene, depth: Mapping[str, int]) -> str:
     """Say that more loops wait for a slot than they should, and of which types; nothing where it is not so."""
     waiting, (soft, _) = sum(depth.values()), scene.policy.queue_limits()
@@ -335,6 +349,7 @@ def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
             "id": loop.id,
             "runnable": not gates,
             "gates": [gate_row(gate) for gate in gates],
+            "offered": offered_row(scene, loop) if loop.offers.offered else None,
             "score": score(scene.policy, loop, now)._asdict(),
             "story": story,
         },

@@ -11,11 +11,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from loopr.core import events as e
+from loopr.core import offer_events as f
 from loopr.core import wishes
 from loopr.core import workspace_events as w
 from loopr.core.events import Event
 from loopr.core.gates import closed_gates
-from loopr.core.model import Status
+from loopr.core.model import Loop, Status
+from loopr.core.observations import FileSeen
 from loopr.core.scene import Scene
 from loopr.core.slugs import id_problem
 from loopr.errors import UserError
@@ -47,6 +49,13 @@ class Asker(NamedTuple):
     wish: Wish
     by: str
     now: int
+    read: Callable[[Loop, str], FileSeen] | None = None
+
+    @property
+    def word(self) -> wishes.Word:
+        """What a person says of a file that is offered."""
+        word = wishes.Word(self.wish.asks("file"), self.by)
+        return word._replace(read=self.read) if self.read is not None else word
 
 
 One = Callable[[Scene, str, Asker], Iterator[Event]]
@@ -156,6 +165,7 @@ def _is_complete(scene: Scene, name: str, now: int) -> str:
 
 _REASON = Option("why, for whoever asks", str)
 _WORKSPACE = "the whole workspace"
+_FILE = Option("the file that came while loops were at work, not the work of the loop")
 
 RULES: Mapping[str, Rule] = {
     "pause": Rule(
@@ -210,13 +220,14 @@ RULES: Mapping[str, Rule] = {
         already=lambda scene, name, now: "goes next already",
     ),
     "approve": Rule(
-        "Let loops land that wait for a person's yes.",
-        one=lambda scene, name, asker: wishes.approve(scene, name),
+        "Let loops land that wait for a person's yes, or take the files that are offered for them.",
+        one=lambda scene, name, asker: wishes.approve(scene, name, asker.word),
+        options={"file": _FILE},
     ),
     "reject": Rule(
-        "End loops that wait for a person, with a no.",
-        one=lambda scene, name, asker: wishes.reject(scene, name, asker.wish.says("reason")),
-        options={"reason": _REASON},
+        "End loops that wait for a person, with a no, or forget the files that are offered for them.",
+        one=lambda scene, name, asker: wishes.reject(scene, name, asker.wish.says("reason"), asker.word),
+        options={"reason": _REASON, "file": _FILE},
     ),
     "iterate": Rule(
         "Send loops that wait for a person round once more, outside their count of iterations.",
@@ -251,6 +262,9 @@ DID: Mapping[type[Event], str] = {
     w.LaneReset: "reset",
     e.Approved: "approved",
     e.Rejected: "rejected",
+    e.ArtifactAccepted: "file taken",
+    e.CandidateReplaced: "file taken",
+    f.OfferRejected: "file rejected",
     e.IterationAsked: "sent back",
     w.LoopsDispatched: "dispatched",
     w.ConvoyFormed: "formed",

@@ -1,6 +1,7 @@
 """Puts a file in its place so that nobody ever sees half of it, and a power cut does not take it back.
 
-Knows files, folders and the disk. Must never know what is in a file, nor write over one that it was not asked to.
+Knows files, folders and the disk. Must never know what is in a file, nor write over one that it was not asked to:
+`may_go` says of which content that is asked.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from loopr.errors import WorldError
+from loopr.world.swapping import content, name_if_free, take_place
+
+MayGo = Callable[[bytes], bool]
 
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _REMEDIES = {
@@ -28,37 +33,62 @@ _REMEDIES = {
 }
 
 
-def publish(path: Path, raw: bytes) -> None:
-    """Put bytes at a path as a whole or not at all, safe from a power cut."""
-    publishing(path, raw)()
+class _Text(NamedTuple):
+    """What is published, and which content may give way to it."""
+
+    raw: bytes
+    may_go: MayGo
 
 
-def publishing(path: Path, raw: bytes) -> Callable[[], None]:
+def anything(raw: bytes) -> bool:
+    """Let whatever is there give way."""
+    return True
+
+
+def publish(path: Path, raw: bytes, may_go: MayGo = anything) -> bool:
+    """Put bytes at a path as a whole or not at all, safe from a power cut; say whether they are there now."""
+    return publishing(path, raw, may_go)()
+
+
+def publishing(path: Path, raw: bytes, may_go: MayGo = anything) -> Callable[[], bool]:
     """Begin to publish bytes, and return what is left to do: that waits for the disk, or for somebody else.
 
     A file that already holds exactly this is left alone, so that nobody is told of a change that is none.
     """
     with _telling(f"cannot write {path}"):
         if _holds(path, raw):
-            return _nothing
+            return lambda: True
         made = _make_folders(path.parent)
         draft = path.with_name(f".{path.name}.tmp")
         file = _take(draft, fcntl.LOCK_NB)
         if file is None:
-            return lambda: _publish_in_turn(path, draft, raw, made)
-        return _write_draft(file, draft, path, raw, made)
+            return lambda: _publish_in_turn(path, draft, _Text(raw, may_go), made)
+        return _write_draft(file, draft, path, _Text(raw, may_go), made)
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
-def _publish_in_turn(path: Path, draft: Path, raw: bytes, made: Sequence[Path]) -> None:
+def _publish_in_turn(path: Path, draft: Path, text: _Text, made: Sequence[Path]) -> bool:
     """Publish once whoever writes the same hidden file has done so."""
     with _telling(f"cannot write {path}"):
         file = _take(draft)
         assert file is not None
-        _write_draft(file, draft, path, raw, made)()
+        return _write_draft(file, draft, path, text, made)()
+
+
+def clear(path: Path, may_go: MayGo) -> bool:
+    """Take a file away if its content may go; say whether that was done. Another one that came meanwhile stays."""
+    with _telling(f"cannot take away {path}"):
+        aside = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+        try:
+            path.rename(aside)
+        except FileNotFoundError:
+            return False
+        raw = content(aside)
+        if raw is not None and may_go(raw):
+            aside.unlink()
+            _sync_folder(path.parent)
+            return True
+        name_if_free(aside, path)
+        return False
 
 
 def put_back(path: Path, raw: bytes) -> bool:
@@ -124,7 +154,7 @@ def _make_folders(folder: Path) -> list[Path]:
     return [folder.parent, *changed]
 
 
-def _write_draft(file: int, draft: Path, path: Path, raw: bytes, made: Sequence[Path]) -> Callable[[], None]:
+def _write_draft(file: int, draft: Path, path: Path, text: _Text, made: Sequence[Path]) -> Callable[[], bool]:
     """Write a hidden file beside the target; return what gives it the target's name once it is safely on disk.
 
     The hidden file has one name and a lock, so that one which a crash left behind is taken by the next try.
@@ -134,21 +164,35 @@ def _write_draft(file: int, draft: Path, path: Path, raw: bytes, made: Sequence[
     with held:
         with _gone_if_it_fails(draft):
             os.ftruncate(file, 0)
-            _write_all(file, raw)
+            _write_all(file, text.raw)
             with suppress(FileNotFoundError):
                 os.fchmod(file, stat.S_IMODE(path.stat().st_mode))
             folders = [held.enter_context(_opened(each, os.O_RDONLY | os.O_DIRECTORY)) for each in (path.parent, *made)]
         rest = held.pop_all()
 
-    def finish() -> None:
+    def finish() -> bool:
         with _telling(f"cannot write {path}"), rest:
             with _gone_if_it_fails(draft):
                 os.fsync(file)
-                draft.replace(path)
+                done = _take_name(draft, path, text.may_go)
             for each in folders:
                 os.fsync(each)
+        return done
 
     return finish
+
+
+def _take_name(draft: Path, path: Path, may_go: MayGo) -> bool:
+    """Let a draft take the target's name; on the way there it has a name that no other draft ever has.
+
+    So what came out of its place, should we be killed at that moment, is never written over.
+    """
+    if may_go is anything:
+        draft.replace(path)
+        return True
+    fresh = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+    draft.rename(fresh)
+    return take_place(fresh, path, may_go)
 
 
 @contextmanager

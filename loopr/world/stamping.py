@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from loopr.core.outline import STAMP_KEY, one_line
 from loopr.errors import WorldError
+from loopr.world.swapping import exchange, identity, identity_of
 
 HISTORY_LINES = 20
 _MAX_BYTES = 1024 * 1024  # of a file that can be read back
@@ -32,8 +33,6 @@ _LONE_RETURN = re.compile(rb"\r(?!\n)")
 _FIELD = re.compile(r"^  (status|attempt|iteration): (.*)$", re.MULTILINE)
 _PAST = re.compile(r'^    - (".*")$', re.MULTILINE)
 _UNREADABLE = re.compile("[\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
 _Identity = tuple[int, int, int, int]
 
 
@@ -176,18 +175,18 @@ def _take_place(path: Path, text: bytes, seen: os.stat_result) -> bool:
         ours = _write(draft, text, seen)
         if ours is None:
             return False
-        if not _exchange(draft, path):
-            if _identity(path) != _of(seen):
+        if not exchange(draft, path):
+            if identity(path) != identity_of(seen):
                 return False
             draft.replace(path)
             return True
-        if _identity(draft) == _of(seen):
-            ours = _of(seen)  # what was read is what goes
+        if identity(draft) == identity_of(seen):
+            ours = identity_of(seen)  # what was read is what goes
             return True
-        _exchange(draft, path)  # somebody was faster: theirs goes back
+        exchange(draft, path)  # somebody was faster: theirs goes back
         return False
     finally:
-        if ours is None or _identity(draft) == ours:  # else it is a third one's, saved just now: kept beside
+        if ours is None or identity(draft) == ours:  # else it is a third one's, saved just now: kept beside
             draft.unlink(missing_ok=True)
 
 
@@ -205,32 +204,4 @@ def _write(draft: Path, text: bytes, like: os.stat_result) -> _Identity | None:
                 return None
         os.fchmod(file, stat.S_IMODE(like.st_mode))
         os.fsync(file)
-        return _of(os.fstat(file))
-
-
-def _identity(path: Path) -> _Identity | None:
-    """Return what tells a file and its content from any other, None if there is none."""
-    try:
-        return _of(path.lstat())
-    except FileNotFoundError:
-        return None
-
-
-def _of(status: os.stat_result) -> _Identity:
-    """Return what tells a file and its content from any other, from its status."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two files swap their names in one step; tell whether this system can."""
-    import ctypes
-
-    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if call is None:
-        return False
-    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
-        return True
-    error = ctypes.get_errno()
-    if error in (errno.ENOSYS, errno.EINVAL):
-        return False
-    raise OSError(error, os.strerror(error), str(other))
+        return identity_of(os.fstat(file))

@@ -7,6 +7,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     plan auth: tokens; api needs tokens     a person starts a plan that declares these specs (see `outlines.py`)
     ask auth                                ... or one that declares nothing
     drop auth/tokens: store                 a person drops the artifact of a loop
+    slip auth/tokens: store                 it comes while the loop q/x is at work: nobody knows whose it is
     choose auth/tokens, auth/api            the next round grants exactly these, in this order (`choose nobody`)
     take ada 2: auth/tokens                 a pull worker is given these
     began|ended|judged|landed|gone ID       what the engine reports of the present attempt, or of `ID#ATTEMPT`
@@ -19,6 +20,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     wait 5m                                 time passes
     why ID: gate some words                 this gate is closed and says so (`why ID: nothing` if none is)
     ID is running | ID has iteration 2      what must hold of a loop
+    approve-file|reject-file ID: tokens      a person's word on an offered file, of a text that says this
     pause|resume|cancel|retry|renew|reset|approve|reject|iterate|dispatch|clear|forget|deny|renew-lease ... ID
     refuses LINE | ignores LINE             the line is refused, or it leads to nothing; either way nothing changes
 """
@@ -31,7 +33,7 @@ from collections.abc import Callable, Iterable, Iterator
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.events import Event
-from loopr.core.model import Failure, Usage
+from loopr.core.model import Failure, Loop, Usage
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import Policy
 from loopr.core.shared import WORKSPACE
@@ -234,6 +236,13 @@ def _lands(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
     yield o.LandingReady(loop_id, attempt, old, new, "tip" if old else "")
 
 
+def _slipped(story: Story, loop_id: str, rest: str) -> Iterator[o.Observation]:
+    """An artifact comes or changes while a loop called q/x is at work."""
+    loop = story.forest.loops.get(loop_id)
+    title = loop.title if loop is not None and loop.parent is None else ""
+    yield o.FileSeen(loop_id, digest_of(rest), outline(rest, title), place(loop_id), ("q/x",))
+
+
 def _landed(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
     """A loop has landed, with what it hands over, or it could not land."""
     loop_id, attempt = _key(story, name)
@@ -260,6 +269,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "plan": _offered,
     "ask": _offered,
     "drop": _dropped,
+    "slip": _slipped,
     "malformed": lambda story, name, rest: [o.FileRefused(name, place(name), rest or "it cannot be read")],
     "gone-file": lambda story, name, rest: [o.FileGone(name)],
     "began": lambda story, name, rest: [o.AttemptBegan(*_key(story, name), "b0")],
@@ -288,6 +298,16 @@ def _pause(story: Story, words: list[str], rest: str) -> Iterator[Event]:
     return wishes.pause(story.forest, _scope(words[-1]), "ada", rest, at_once="now" in words)
 
 
+def _word(story: Story, rest: str) -> wishes.Word:
+    """A person's word on a file; the text that is kept says this."""
+
+    def read(loop: Loop, digest: str) -> o.FileSeen:
+        title = loop.title if loop.parent is None else ""
+        return o.FileSeen(loop.id, digest, outline(rest, title), place(loop.id))
+
+    return wishes.Word(file=True, by="ada", read=read)
+
+
 def _scope(word: str) -> str:
     """Read what is held: in a line a colon would end the words."""
     return WORKSPACE if word == "workspace" else word
@@ -307,6 +327,8 @@ _WISHES: dict[str, Callable[[Story, list[str], str], Iterator[Event]]] = {
     ),
     "approve": lambda story, words, rest: wishes.approve(story.forest, words[0]),
     "reject": lambda story, words, rest: wishes.reject(story.forest, words[0], rest),
+    "approve-file": lambda story, words, rest: wishes.approve(story.forest, words[0], _word(story, rest)),
+    "reject-file": lambda story, words, rest: wishes.reject(story.forest, words[0], "", _word(story, rest)),
     "iterate": lambda story, words, rest: wishes.iterate(story.forest, words[0], rest),
     "dispatch": lambda story, words, rest: wishes.dispatch(story.forest, tuple(_names(words)), "ada"),
     "forget": lambda story, words, rest: wishes.forget(story.forest, words[0]),

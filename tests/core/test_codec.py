@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from loopr.core import codec, events, judge_events, plan_events, workspace_events
+from loopr.core import codec, events, judge_events, offer_events, plan_events, workspace_events
 from loopr.core import observations as o
 from loopr.core.codec import EVENTS, NAMES, UPCASTERS, VERSIONS, decode, encode, subject
 from loopr.core.events import Event, LoopEvent
@@ -65,7 +65,7 @@ def test_all_events_are_known() -> None:
     """Every event of all modules has a name of its own in the journal, and no abstract one has."""
     found = {
         each
-        for module in (events, judge_events, plan_events, workspace_events)
+        for module in (events, judge_events, offer_events, plan_events, workspace_events)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Event) and each not in (Event, LoopEvent)
     }
@@ -123,7 +123,7 @@ def test_an_unknown_event_is_named() -> None:
 def test_a_field_that_was_added_later_has_its_default() -> None:
     """A payload without a field that has a default reads as that default."""
     event = decode("artifact_accepted", 1, '{"loop":"p/a","digest":"d"}')
-    assert event == events.ArtifactAccepted("p/a", "d", "person")
+    assert event == events.ArtifactAccepted("p/a", "d", "person", (), theirs=False)
 
 
 @given(policies())

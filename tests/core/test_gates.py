@@ -14,8 +14,8 @@ from loopr.core.policy import Budget, LanePolicy, ProjectPolicy
 from tests.core.stories import Story, go_on, outline, settings, tell
 
 ORDER = [
-    "status", "stopping", "paused", "parent", "needs", "artifact", "manual", "backoff", "lane", "budget", "serial",
-    "apart", "project", "type", "capacity", "host", "drain",
+    "status", "stopping", "paused", "parent", "needs", "artifact", "offered", "manual", "backoff", "lane", "budget",
+    "serial", "apart", "project", "type", "capacity", "host", "drain",
 ]  # fmt: skip
 
 # what closes a gate for `p/a`, what it then says, what opens it again, and the policy all of it happens under
@@ -29,6 +29,12 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "gone-file p",
         "its input specs/p/plan.md is not on disk; `loopr doctor --fix` puts it back",
         "drop p: a",
+        {},
+    ),
+    "offered": (
+        "plan p: b\nslip p: b; a run x",
+        "its entry came with specs/p/plan.md while q/x ran: `loopr approve p --file` or `loopr reject p --file`",
+        "drop p: b; a run x # a person's",
         {},
     ),
     "manual": ("", "a person must write its spec.md: specs/p/a/spec.md", "", {"commands": "plan phase code"}),

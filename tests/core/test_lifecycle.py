@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from loopr.core import events as e
+from loopr.core import observations as o
+from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
@@ -20,6 +22,7 @@ from loopr.core.plan_events import LandingBegan
 from loopr.core.policy import LanePolicy
 from loopr.core.steps import STEPS
 from loopr.errors import Impossible
+from tests.core.outlines import digest_of, outline
 from tests.core.stories import Story, go_on, settings, tell
 
 S = Status
@@ -73,6 +76,12 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.ArtifactGone: (EVERY, None),
     e.Forgotten: ({S.INVALIDATED}, None),
     w.SteeringRefused: (EVERY, None),
+    f.ArtifactOffered: (EVERY, None),
+    f.ArtifactUnread: (EVERY, None),
+    f.OfferGone: (EVERY, None),
+    f.OfferReplaced: (EVERY, None),
+    f.OfferRejected: (EVERY, None),
+    f.CompletionUndone: ({S.COMPLETE}, {S.PENDING}),
 }
 
 A = "plan/a"
@@ -107,6 +116,9 @@ VALUES: dict[str, Any] = {
     "wish": "stop",
     "judge": "check",
     "key": "k",
+    "during": (),
+    "before": "",
+    "theirs": True,
 }
 DECLARED = e.Declared(A, "spec", "plan", TERMS)
 GRANTED = e.LeaseGranted(A, 1, 1, "default")
@@ -393,8 +405,26 @@ def test_every_event_is_reached_through_a_door() -> None:
     go_on(story, "drop p: a; b; c\ngone-file p\ndrop p: a; b; c")
     story.verify()
     judged = settings(types={"spec": {"judge_lanes": ("judge",)}}, lanes={"judge": LanePolicy(max_concurrent=1)})
+    files = tell(
+        """
+        plan p: a; b
+        choose p/a, p/b
+        slip p/b: k
+        began p/b
+        ended p/b
+        judged p/b
+        slip p: a; b; c run x
+        reject-file p: a; b
+        malformed p/a: no
+        gone-file p/a
+        plan q: x
+        slip q/x: k run y
+        reject-file q/x
+        """
+    )
+    files.see(o.LandingDone("p/b", 1, "c0ffee", "d", outline("k"), gave_way=digest_of("k")))
     crowd = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nended p/a\nended p/b", judged)
-    reached = {type(event) for event, _ in (*story.log, *crowd.log)}
+    reached = {type(event) for event, _ in (*story.log, *crowd.log, *files.log)}
     assert set(LIFECYCLE) - reached == set()
 
 

@@ -17,9 +17,9 @@ from loopr.core.events import LeaseGranted
 from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
 from loopr.core.gates import first_closed, group_ready_since, ready_since
-from loopr.core.model import Loop, Score
+from loopr.core.model import Loop
 from loopr.core.policy import Policy, Priority
-from loopr.core.scoring import score
+from loopr.core.scoring import Score, score
 from tests.core.outlines import digest_of, outline
 from tests.core.stories import START, Story, go_on, settings, tell, whole
 from tests.core.worlds import HAPPENINGS, begin, policies

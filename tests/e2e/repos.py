@@ -233,6 +233,11 @@ class Repo:
         """Run the installed loopr to its end."""
         return self.begin(*words, cwd=cwd, **environ).ended(code)
 
+    def take(self, loop: str) -> None:
+        """Wait until a file is offered for a loop, and say that it is a person's."""
+        self.until("artifact_offered", words=f'"loop": "{loop}"')
+        self.loopr("approve", loop, "--file")
+
     def loops(self) -> dict[str, dict[str, Any]]:
         """Return every loop as `ls` has it."""
         return {each["id"]: each for each in self.loopr("ls", "--json").document["loops"]}

@@ -40,6 +40,7 @@ def test_an_input_that_changes_while_its_loop_runs(repo: Repo) -> None:
     process = repo.begin("start", "plan.md")
     repo.heard(2)
     repo.drop("demo/plan.md", "---\nid: demo\nchildren: [{id: a, body: Better.}, {id: b}]\n---\n# Demo\n")
+    repo.take("demo")
     repo.until("landed", words="demo/a")
     assert repo.statuses()["demo/b"] == "running"
     gate.open()
@@ -58,6 +59,7 @@ def test_a_running_loop_that_is_declared_no_longer(repo: Repo) -> None:
     process = repo.begin("start", "plan.md")
     repo.heard(2)
     repo.drop("demo/plan.md", "---\nid: demo\nchildren: [{id: b}]\n---\n# Demo\n")
+    repo.take("demo")
     repo.until("attempt_gone", words="demo/a")
     gate.open()
     process.ended()
@@ -72,6 +74,7 @@ def test_needs_that_are_added_later(repo: Repo) -> None:
     process = repo.begin("start", "plan.md")
     repo.heard()
     repo.drop("demo/plan.md", "---\nid: demo\nchildren: [{id: a}, {id: b, needs: [c]}, {id: c}]\n---\n# Demo\n")
+    repo.take("demo")
     repo.until("entry_changed", words="demo/b")
     gate.open()
     process.ended()

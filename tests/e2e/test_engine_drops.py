@@ -105,6 +105,7 @@ def test_another_file_of_the_same_size_and_time(repo: Repo, way: str) -> None:
     fresh.write_text(other)
     os.utime(fresh, ns=(as_it_was.st_atime_ns, as_it_was.st_mtime_ns))
     fresh.replace(path)
+    repo.take("demo/s")
     assert repo.heard() == ["demo/s/w/code"]
     repo.gates["busy"].open()
     process.ended()
@@ -182,9 +183,10 @@ def test_a_file_that_is_gone_closes_the_gate(repo: Repo) -> None:
 
 
 def test_a_dropped_file_ends_a_live_attempt(repo: Repo) -> None:
-    """Who drops the file that a running loop works on ends its attempt, which costs nothing, and has it complete."""
+    """Who drops the file that a running loop works on, and says that it is theirs, ends its attempt, free of cost."""
     process = start(repo)
     repo.drop("demo/t/q/busy/code.md", "# I did it\n")
+    repo.take("demo/t/q/busy")
     repo.until("artifact_accepted", words="demo/t/q/busy")
     process.ended(4)
     loop = repo.loops()["demo/t/q/busy"]
@@ -205,24 +207,28 @@ def test_dropped_while_nobody_looked(repo: Repo) -> None:
 
 
 def test_dropped_early(repo: Repo) -> None:
-    """A file that is there before its loop is declared counts once it is: it is not run, nor written over."""
+    """A file that is there before its loop is declared counts once it is, but for one that has a command of its own."""
     phase = "---\ntasks: [{id: mine}]\n---\n# By hand too\n"
     process = start(repo)
     repo.drop("demo/s/p/phase.md", phase)
     repo.drop("demo/s/o/code/code.md", "# Done\n")
     repo.drop("demo/s/spec.md", SPEC)
-    repo.heard(2)
+    repo.heard(3)
     repo.gates["busy"].open()
     process.ended()
-    assert repo.granted() == Counter({"demo/t/q/busy": 1, "demo/s/p/mine": 1, "demo/u/v/code": 1})
+    ran = ("demo/t/q/busy", "demo/s/p/mine", "demo/s/o/code", "demo/u/v/code")
+    assert repo.granted() == Counter(dict.fromkeys(ran, 1))
     assert (repo.root / "specs/demo/s/p/phase.md").read_text() == phase
+    accepted = {each["loop"]: each["data"]["during"] for each in repo.events("artifact_accepted")}
+    assert accepted == {"demo": [], "demo/s": ["demo/t/q/busy"], "demo/s/p": ["demo/t/q/busy"]}
 
 
 def test_an_edit_of_the_plan_while_it_runs(repo: Repo) -> None:
-    """An entry that is added to the plan's artifact is declared at once; one that is taken out is invalidated."""
+    """On a person's word an entry that is added to the plan is declared, and one that is taken out goes."""
     process = start(repo)
     more = PLAN.replace("  - {id: s}\n", "  - {id: w, phases: [{id: x}]}\n").replace(", needs: [demo/s]", "")
     repo.drop("demo/plan.md", more)
+    repo.take("demo")
     heard = repo.heard(2)
     assert sorted(heard) == ["demo/u/v/code", "demo/w/x/code"]
     repo.gates["busy"].open()

@@ -17,9 +17,9 @@ HEAD = {"schema", "generated_at"}
 DOCUMENTS = {
     "tree": "workspace loops counts lanes",
     "ls": "workspace loops counts lanes",
-    "status": "engine paused capacity counts queue lanes projects problems warnings",
+    "status": "engine paused capacity counts queue lanes projects problems offered warnings",
     "next": "at grants held",
-    "why a": "id runnable gates score story",
+    "why a": "id runnable gates offered score story",
     "show a": "loop attempts children frees denied",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
     "start -n p.md": "workspace loops counts lanes dry_run plans",

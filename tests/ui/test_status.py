@@ -117,6 +117,7 @@ def test_landed_work_that_nobody_declares_is_remembered(shop: Desk) -> None:
     shop.start(flat(["a", "b"]))
     shop.choose()
     shop.land("p/a", "k")
+    shop.land("p/b", "k")
     shop.start(flat(["b"]), "plan.md", "--yes")
     assert "  p/a: its work has landed and is no longer declared: `git revert c0ffee`" in shop.lines("status")
 

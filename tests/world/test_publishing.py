@@ -6,7 +6,7 @@ import errno
 import os
 import resource
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -197,3 +197,84 @@ def test_a_disk_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(WorldError, match="cannot write .*plan.md"):
         finish()
     assert (files_below(tmp_path), open_files()) == ([], before)
+
+
+# --- no person's file is written over -----------------------------------------------------------------
+
+
+def known(*texts: bytes) -> Callable[[bytes], bool]:
+    """Return what lets some contents give way, and no other."""
+    return lambda raw: raw in texts
+
+
+def test_only_what_is_known_gives_way(tmp_path: Path) -> None:
+    """A file of another content stays as it is, and nothing is left beside it; one that is known is replaced."""
+    path = tmp_path / "specs/auth/spec.md"
+    assert publish(path, b"one", known())
+    assert publish(path, b"two", known(b"one"))
+    path.write_bytes(b"a person's")
+    before = path.stat()
+    assert not publish(path, b"three", known(b"one", b"two"))
+    assert (path.read_bytes(), path.stat()) == (b"a person's", before)
+    assert files_below(tmp_path) == ["specs/auth/spec.md"]
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_what_is_no_file_stays(tmp_path: Path, kind: str) -> None:
+    """A link, a folder or a pipe at the place is nothing that loopr knows: it stays."""
+    path = tmp_path / "spec.md"
+    if kind == "link":
+        path.symlink_to("elsewhere.md")
+    else:
+        path.mkdir() if kind == "folder" else os.mkfifo(path)
+    before = path.lstat()
+    assert not publish(path, b"ours", known(b""))
+    assert path.lstat() == before
+    assert not (tmp_path / "elsewhere.md").exists()
+    assert [each.name for each in tmp_path.iterdir()] == ["spec.md"]
+
+
+@pytest.mark.parametrize("way", ["by rename", "in place", "away"])
+def test_saved_between_the_look_and_the_swap(tmp_path: Path, way: str) -> None:
+    """A person who saves after loopr has looked, and before it takes the place, has their text there afterwards."""
+    path, saved = tmp_path / "spec.md", list[bytes]()
+    path.write_bytes(b"old")
+
+    def save(raw: bytes) -> bool:
+        """Say yes to the first look, and then save, so that the look and the step after it have another file."""
+        if not saved:
+            saved.append(raw)
+            match way:
+                case "by rename":
+                    (tmp_path / "new").write_bytes(b"a person's")
+                    (tmp_path / "new").replace(path)
+                case "in place":
+                    path.write_bytes(b"a person's")
+                case _:
+                    path.unlink()
+        return raw == b"old"
+
+    done = publish(path, b"ours", save)
+    assert saved == [b"old"]
+    assert (done, path.read_bytes()) == ((True, b"ours") if way == "away" else (False, b"a person's"))
+    assert files_below(tmp_path) == ["spec.md"]
+
+
+def test_saves_that_never_end(tmp_path: Path) -> None:
+    """Of a thousand saves beside a thousand publishings none is lost: what was saved last is there, or came later."""
+    path, count = tmp_path / "spec.md", 300
+    path.write_bytes(b"0")
+
+    def save() -> None:
+        for number in range(1, count + 1):
+            fresh = tmp_path / "editor"
+            fresh.write_bytes(b"person %d" % number)
+            fresh.replace(path)
+
+    editor = Thread(target=save)
+    editor.start()
+    for number in range(count):
+        publish(path, b"ours %d" % number, lambda raw: raw.startswith((b"ours", b"0")))
+    editor.join(60)
+    assert path.read_bytes() == b"person %d" % count
+    assert files_below(tmp_path) == ["spec.md"]

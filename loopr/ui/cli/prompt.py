@@ -31,6 +31,7 @@ def prompt_verb(frame: Frame, loop: str, review: bool, number: int | None) -> No
         forest, now = engine.forest, engine.forest.at
         found = forest.loops[find_id(forest.loops, loop)]
         kit, entry = workspace.kit(), engine.mind.find_entry(found.id)
+        kit.entries = engine.mind.find_entry
         if review or number is not None:
             asked = would_be_reviewed(kit, forest, found, entry, number or 1)
         else:

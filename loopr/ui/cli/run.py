@@ -9,13 +9,16 @@ from functools import partial
 
 import click
 
+from loopr.core.offering import offered_words
 from loopr.errors import SettingsError, WorldError
-from loopr.ui import views
+from loopr.ui import render, views
 from loopr.ui.bases import follow_base, is_home
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
+from loopr.ui.cli.word import word_of
 from loopr.ui.driving import Limit, detach, drive
 from loopr.ui.gate import pass_gate
+from loopr.ui.offers import ask_on_offers
 from loopr.ui.progress import on_stderr
 from loopr.ui.times import read_duration
 from loopr.ui.unfinished import unfinished, unfinished_line
@@ -47,6 +50,9 @@ def run_verb(frame: Frame, once: bool, span: str | None, background: bool) -> in
             with suppress(WorldError):  # what is in the way is told by whoever needs the branch
                 if said := follow_base(driver.engine, frame.workspace, plan):
                     frame.note(said)
+        ask_on_offers(driver.engine, (), word_of(frame))
+        for each in sorted(driver.forest.tree.offered):
+            frame.note(f"offered: {render.plain(offered_words(driver.forest, driver.forest.loops[each]))}")
         progress = on_stderr(frame.color, (), partial(is_home, frame.workspace))
         driven = drive(driver, (), progress, limit=limit)
         if frame.as_json:

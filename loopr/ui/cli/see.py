@@ -11,6 +11,7 @@ import click
 
 from loopr.core.grouping import Waits, queue_depth
 from loopr.core.model import Loop, Status
+from loopr.core.offering import offered_words
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import NotFound, UserError
@@ -75,6 +76,9 @@ def _remarks(seen: Scenery) -> list[str]:
     scene, now = seen.scene, seen.now
     lines = render.lane_lines(views.lanes(scene), scene, now) + render.hold_lines(scene, now)
     lines += map(render.plain, views.problem_lines(scene))
+    lines += [
+        f"offered: {render.plain(offered_words(scene, scene.loops[each]))}" for each in sorted(scene.tree.offered)
+    ]
     return [*lines, *views.warnings(scene, queue_depth(scene, now))]
 
 
@@ -166,6 +170,8 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
             first, *more = render.plain(render.at_place(each["place"], each["text"]), keep_lines=True).split("\n")
             lines += [f"  {first}", *(f"    {line}" for line in more)]
     lines += ["", *(render.plain(_moved_words(each)) for each in body["moved"])] if body["moved"] else []
+    if body["offered"]:
+        lines += ["", "offered:", *(f"  {render.plain(each['text'])}" for each in body["offered"])]
     return lines + [f"warning: {render.plain(each)}" for each in body["warnings"]]
 
 

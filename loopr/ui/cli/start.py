@@ -10,12 +10,14 @@ import click
 from loopr.core.forest import Forest
 from loopr.core.ladder import plurals
 from loopr.core.model import Status
+from loopr.core.offering import offered_words
 from loopr.core.settled import is_settled, standing
 from loopr.errors import EngineHeld
 from loopr.ui import render
 from loopr.ui.bases import is_home
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
+from loopr.ui.cli.word import word_of
 from loopr.ui.driving import detach as detach_engine
 from loopr.ui.driving import drive
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
@@ -52,7 +54,7 @@ def start_verb(frame: Frame, *, plans: tuple[str, ...], dry_run: bool, no_run: b
         rehearse(workspace, found, ask, to_run=not no_run)
     if not no_run and not detach:
         return _drive(frame, found, ask)
-    code = _report_all(frame, admit(workspace, found, ask, to_run=detach))
+    code = _report_all(frame, admit(workspace, found, ask, to_run=detach, word=word_of(frame)))
     if detach and code == 0:
         pid = detach_engine(workspace, [word for each in frame.sets for word in ("--set", each)])
         frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
@@ -65,7 +67,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
     progress = on_stderr(frame.color, ids, partial(is_home, workspace))
     try:
         with workspace.serve() as driver:
-            done = [bring_in(driver.engine, workspace, plan, ask, to_run=True) for plan in found]
+            done = [bring_in(driver.engine, workspace, plan, ask, to_run=True, word=word_of(frame)) for plan in found]
             _tell(frame, done, driver.forest)
             driven = drive(driver, ids, progress)
             if frame.as_json:
@@ -76,7 +78,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
             raise
         frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
-        done = [bring_in(engine, workspace, plan, ask, to_run=True) for plan in found]
+        done = [bring_in(engine, workspace, plan, ask, to_run=True, word=word_of(frame)) for plan in found]
         _tell(frame, done, engine.forest)
     forest, now, _ = follow(workspace, ids, progress, lambda forest, now: is_settled(forest, now, ids), None)
     if workspace.engine() is None and not is_settled(forest, now, ids):
@@ -109,6 +111,7 @@ def _tell(frame: Frame, done: list[Enqueued], forest: Forest) -> None:
         if (
             each.known
             and forest.tree.done(each.plan)
+            and not any(forest.loops[loop].plan == each.plan for loop in forest.tree.offered)
             and not (each.declared or each.changed or each.gone or each.put_back or each.problems or each.base)
         ):
             frame.note(f"{each.plan}: nothing to do: it is done, and nothing has changed")
@@ -137,6 +140,9 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None
         frame.note(f"  {without}")
     for remark in filter(None, (done.base, *done.uncommitted, *done.unjudged, *done.absent)):
         frame.note(f"  {remark}")
+    for loop in sorted(forest.tree.offered):
+        if forest.loops[loop].plan == done.plan:
+            frame.note(f"  offered: {render.plain(offered_words(forest, forest.loops[loop]))}")
     if done.gone:
         frame.note(f"  {_lost(_tops(done.gone), _tops(done.declared))}")
     for problem in done.problems[:MOST_PROBLEMS]:

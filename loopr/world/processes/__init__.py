@@ -14,9 +14,9 @@ Linux only, like the launcher. Knows run folders and the launcher. Must never kn
 
 from __future__ import annotations
 
-from loopr.world.launcher.words import AttemptSpec, Outcome, Reason
+from loopr.world.launcher.words import OUTCOME, AttemptSpec, Outcome, Reason
 from loopr.world.processes.attempts import Attempts
 from loopr.world.processes.news import Began, Ended, State
 from loopr.world.processes.progress import last_lines
 
-__all__ = ["AttemptSpec", "Attempts", "Began", "Ended", "Outcome", "Reason", "State", "last_lines"]
+__all__ = ["OUTCOME", "AttemptSpec", "Attempts", "Began", "Ended", "Outcome", "Reason", "State", "last_lines"]

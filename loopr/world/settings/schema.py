@@ -24,7 +24,10 @@ from loopr.world.settings.keys import (
 from loopr.world.settings.preset_keys import AGENTS, LANES, PRESET, environment
 
 BUILT_IN_TYPES = ("plan", "spec", "phase", "code")
-OCCASIONS = ("done", "settled", "parked", "failed", "approval", "lane", "budget", "convoy", "landing", "settings")
+OCCASIONS = (
+    *("done", "settled", "parked", "failed", "approval", "offered"),
+    *("lane", "budget", "convoy", "landing", "settings"),
+)
 TYPE_NAME = "[a-z][a-z0-9-]{0,30}"
 PATH_INSIDE = r"(?!/)(?!\.git(?:/|$))(?!(?:[^/]*/)*\.\.(?:/|$))(?!\.?/?$)[^\\\x00-\x1f]+"
 REF_PREFIX = r"(?!.*\.lock/)(?:[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*/)+"

@@ -1,0 +1,57 @@
+"""What is said of files that wait for a person's word, and the gates that they close.
+
+Knows the loop at whose place such a file lies, and its parent. Must never know what counts (`trust.py`).
+"""
+
+from __future__ import annotations
+
+from loopr.core.model import Loop
+from loopr.core.scene import Scene
+
+Closed = tuple[str, int | None] | None
+MOST_NAMED = 5
+
+
+def file_of(scene: Scene, loop: Loop) -> str:
+    """Return where a loop's artifact belongs, as a person would type it."""
+    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+
+
+def is_on_offer(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Its entry has what only a person may say, and no person has."""
+    if not loop.on_offer or loop.parent is None:
+        return None
+    parent = scene.loops[loop.parent]
+    return f"its entry came with {file_of(scene, parent)}{_meanwhile(parent)}: {words_for(parent)}", None
+
+
+def _meanwhile(loop: Loop) -> str:
+    """Say who was at work when an offered file came."""
+    names = loop.offers.during
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f" while {', '.join(names[:MOST_NAMED])}{more} ran" if names else ""
+
+
+def words_for(loop: Loop) -> str:
+    """Return what a person types to take an offered file, or not to."""
+    return f"`loopr approve {loop.id} --file` or `loopr reject {loop.id} --file`"
+
+
+def offered_words(scene: Scene, loop: Loop) -> str:
+    """Say which file of a loop waits for a person's word, and what to type; nothing where none does."""
+    if not loop.offers.offered:
+        return ""
+    return f"{file_of(scene, loop)} is offered: it changed{_meanwhile(loop) or ' while loops ran'}: {words_for(loop)}"
+
+
+def is_foreign(scene: Scene, loop: Loop, now: int) -> Closed:
+    """A file that loopr did not write lies where the loop's own would be written."""
+    offers, file = loop.offers, file_of(scene, loop)
+    if offers.unread:
+        text = scene.shared.problems.get(file, "")
+        return f"{file} is not loopr's and does not count{f': {text}' if text else ''}", None
+    if offers.offered and offers.offered != loop.artifact:
+        return offered_words(scene, loop), None
+    if offers.counts and offers.counts == loop.artifact and loop.on_disk:
+        return f"{file} is not loopr's, and its entry has changed: edit the file, or take it away", None
+    return None
