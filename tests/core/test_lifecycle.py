@@ -417,14 +417,12 @@ def test_every_event_is_reached_through_a_door() -> None:
         reject-file p: a; b
         malformed p/a: no
         gone-file p/a
-        plan q: x
-        slip q/x: k run y
-        reject-file q/x
         """
     )
+    by_hand = tell("plan q: x\nslip q/x: k run y\nreject-file q/x", settings(commands="code"))
     files.see(o.LandingDone("p/b", 1, "c0ffee", "d", outline("k"), gave_way=digest_of("k")))
     crowd = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nended p/a\nended p/b", judged)
-    reached = {type(event) for event, _ in (*story.log, *crowd.log, *files.log)}
+    reached = {type(event) for event, _ in (*story.log, *crowd.log, *files.log, *by_hand.log)}
     assert set(LIFECYCLE) - reached == set()
 
 
