@@ -5,7 +5,7 @@ Knows the loop at whose place such a file lies, and its parent. Must never know 
 
 from __future__ import annotations
 
-from loopr.core.model import Loop
+from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 
 Closed = tuple[str, int | None] | None
@@ -52,6 +52,6 @@ def is_foreign(scene: Scene, loop: Loop, now: int) -> Closed:
         return f"{file} is not loopr's and does not count{f': {text}' if text else ''}", None
     if offers.offered and offers.offered != loop.artifact:
         return offered_words(scene, loop), None
-    if offers.counts and offers.counts == loop.artifact and loop.on_disk:
-        return f"{file} is not loopr's, and its entry has changed: edit the file, or take it away", None
+    if offers.counts and offers.counts == loop.artifact and loop.on_disk and loop.status is Status.PENDING:
+        return f"{file} is not loopr's, and {loop.id} is to be made anew: {words_for(loop)}", None
     return None

@@ -125,8 +125,12 @@ def _offer_over(loop: Loop, event: f.OfferGone | f.OfferReplaced, at: int) -> Lo
 
 def _offer_rejected(loop: Loop, event: f.OfferRejected, at: int) -> Loop:
     """Go back to the text that counted before a part of the offered one did."""
-    counted = loop.offers.offered == loop.artifact and loop.offers.before
-    return loop._replace(offers=loop.offers.refuse(event.digest), artifact=counted or loop.artifact)
+    fresh = loop._replace(offers=loop.offers.refuse(event.digest))
+    if loop.offers.offered == loop.artifact and loop.offers.before:
+        return fresh._replace(artifact=loop.offers.before)
+    if event.digest == loop.artifact and loop.status is S.PENDING:  # its own is to be written
+        return fresh._replace(artifact="", on_disk=False)
+    return fresh
 
 
 def _undone(loop: Loop, event: f.CompletionUndone, at: int) -> Loop:

@@ -18,6 +18,7 @@ from loopr.core.events import Event
 from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.observations import FileSeen
+from loopr.core.offering import is_foreign
 from loopr.core.offers import MOST_NAMED
 from loopr.core.scene import Scene
 from loopr.errors import UserError
@@ -136,7 +137,10 @@ def offer_plan(scene: Scene, plan: str, source: str, digest: str, during: tuple[
 
 def offered_file(scene: Scene, loop: Loop) -> str:
     """Return the digest of the file on which a loop's person is asked for a word, nothing if none is."""
-    return loop.offers.offered or (loop.artifact if any(children_on_offer(scene, loop.id)) else "")
+    if loop.offers.offered:
+        return loop.offers.offered
+    counts = scene.settles(loop) and is_foreign(scene, loop, 0) is not None and not loop.offers.unread
+    return loop.artifact if counts or any(children_on_offer(scene, loop.id)) else ""
 
 
 def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:

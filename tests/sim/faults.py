@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tests.sim.slips import slip, slip_ahead
+
 if TYPE_CHECKING:
     from tests.sim.world import World
 
@@ -95,6 +97,8 @@ THROWN: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "a host that refuses": (1, host_refuses),
     "a killed attempt": (3, killed),
     "a lost machine": (1, machine_lost),
+    "a file that a command writes": (6, slip),
+    "a file for a loop to come": (2, slip_ahead),
 }
 """How often each fault is thrown, and the fault."""
 

@@ -70,7 +70,7 @@ class Hands:
         self.processes: dict[Key, Process] = {}
         self.products: dict[Key, Artifact] = {}
         self.branches: dict[str, str] = {}
-        self.published: set[str] = set()
+        self.gave_way: dict[Key, str] = {}
         self._tried: dict[str, Entry] = {}
         self._busy: set[tuple[str, Key]] = set()
 
@@ -285,24 +285,27 @@ class Hands:
         artifact = self.products.get((loop.id, loop.attempt))
         if artifact is None:
             artifact = self.products[loop.id, loop.attempt] = self._product(loop)
-        self._put(loop, artifact)
+        there, offered = self.world.files.get(loop.id), self.world.shadow.loops[loop.id].offers.offered
+        if self._put(loop, artifact, offered) and there is not None and digest_of(there) == offered:
+            self.gave_way[loop.id, loop.attempt] = offered
         self._once("tell", loop, 2, self._landed)
 
     def _landed(self, loop: Loop) -> None:
         """Report the landing."""
         artifact = self.products[loop.id, loop.attempt]
-        self.world.report(
-            o.LandingDone(loop.id, loop.attempt, f"{loop.id}#{loop.attempt}", digest_of(artifact), artifact)
-        )
+        key, commit = (loop.id, loop.attempt), f"{loop.id}#{loop.attempt}"
+        self.world.report(o.LandingDone(*key, commit, digest_of(artifact), artifact, self.gave_way.get(key, "")))
 
-    def _put(self, loop: Loop, artifact: Artifact) -> None:
-        """Publish a file over what loopr knows to be its own or to have taken."""
-        there = self.world.files.get(loop.id, artifact)
-        known = self.world.shadow.loops[loop.id].artifact if loop.id in self.world.shadow.loops else ""
-        if there is not None and digest_of(there) in self.published | {known, digest_of(artifact)}:
-            self.world.write(loop.id, artifact)
-        self.world.contents[digest_of(artifact)] = artifact
-        self.published.add(digest_of(artifact))
+    def _put(self, loop: Loop, artifact: Artifact, *also: str) -> bool:
+        """Publish a file over what loopr knows, and say whether it is there; any other stays."""
+        world, ours = self.world, digest_of(artifact)
+        there = world.files.get(loop.id, artifact)
+        now = world.shadow.loops.get(loop.id)
+        world.contents[ours] = artifact
+        if there is None or digest_of(there) not in {now.artifact if now else "", ours, *also}:
+            return False
+        world.write(loop.id, artifact)
+        return True
 
     def _refused_before(self, loop: Loop) -> bool:
         """Say whether this very entry was written already, and its outline does not count: then a person must help."""
@@ -317,5 +320,7 @@ class Hands:
             return
         self._tried[loop.id] = entry
         artifact = self.world.author.written(entry, loop.type)
-        self._put(loop, artifact)
-        self.world.report(o.DeclaredWritten(loop.id, digest_of(artifact), artifact, self.world.place(loop.id)))
+        if self._put(loop, artifact):
+            self.world.report(o.DeclaredWritten(loop.id, digest_of(artifact), artifact, self.world.place(loop.id)))
+        else:
+            self.world.report(self.world.file_seen(loop.id))

@@ -31,6 +31,7 @@ from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.scene import Occupancy
 from loopr.core.scoring import fixed_score, score
+from loopr.core.trust import FILE
 from tests.sim import purses
 from tests.sim.journals import Told
 
@@ -105,6 +106,7 @@ class Watch:
             self._rests(each.event)
             self._moves(each.event)
             self._hears(each)
+            self._by_its_own_word(each.event)
             self.shadow.apply(each.event, each.at)
             more = len(self.shadow.occupancy.loops) > before
             require(not more or isinstance(each.event, e.LeaseGranted | e.Approved), f"{each.event} takes a slot")
@@ -124,6 +126,24 @@ class Watch:
             moving = self.shadow.shared.tip(loop.plan).moving
             require(lands(loop), f"{event} of a landing that was never announced")
             require(moving is None or moving.loop != loop.id, f"{event} while {moving} is open")
+
+    def _by_its_own_word(self, event: e.Event) -> None:
+        """Nothing that has a command or a judge completes by a file that came while loops were at work.
+
+        Nor does anything by declaration beside a file that loopr did not write.
+        """
+        loop = self.shadow.loops.get(event.loop) if isinstance(event, e.LoopEvent) else None
+        if loop is None:
+            return
+        if isinstance(event, e.ArtifactAccepted) and event.by == FILE and loop.status is not Status.COMPLETE:
+            own = self.shadow.policy.type_of(loop.type)
+            judged = own.has_command or own.judged or own.reviewed or own.approve
+            require(not (judged or loop.command or loop.checked), f"{event} completes {loop}")
+        if isinstance(event, e.Settled):
+            waits = loop.offers.unread or loop.offers.offered not in ("", loop.artifact)
+            require(not waits and not loop.on_offer, f"{event} beside {loop.offers}")
+        if isinstance(event, e.LeaseGranted):
+            require(not loop.on_offer, f"{event} for a loop that is on offer")
 
     def _hears(self, told: Told) -> None:
         """Whoever is told of events has heard of more than before, and of none that has not happened."""

@@ -15,8 +15,10 @@ from loopr.core.entries import Artifact
 from loopr.core.intake import interpret, plan_declares
 from loopr.core.model import Loop, Status
 from loopr.core.policy import NO_BUDGET
+from loopr.core.trust import offered_file
 from tests.sim import invariants, rest
 from tests.sim.author import LANES, digest_of
+from tests.sim.slips import approve_file, reject_file, take
 from tests.sim.worker import lease_take
 
 if TYPE_CHECKING:
@@ -281,6 +283,8 @@ PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "reset": (4, _on_loop("reset", lambda f, i, n: wishes.unpark(f, i, "ann"), S.PARKED)),
     "approve": (9, _on_loop("approve", lambda f, i, n: wishes.approve(f, i), S.AWAITING)),
     "reject": (3, _on_loop("reject", lambda f, i, n: wishes.reject(f, i, "no"), S.AWAITING)),
+    "approve --file": (5, approve_file),
+    "reject --file": (3, reject_file),
     "iterate": (4, _on_loop("iterate", lambda f, i, n: wishes.iterate(f, i, "again"), S.AWAITING)),
     "forget": (2, _on_loop("forget", lambda f, i, n: wishes.forget(f, i), S.INVALIDATED)),
     "lease take": (8, lease_take),
@@ -309,7 +313,10 @@ def _mend(world: World, loop_id: str) -> None:
         world.request(f"retry {loop_id}", lambda forest, now: wishes.retry(forest, loop_id, "ann", now))
     elif loop.status is S.AWAITING:
         world.request(f"approve {loop_id}", lambda forest, now: wishes.approve(forest, loop_id))
-    if rest.refused(world, loop_id):
+    counts_for_nothing = rest.refused(world, loop_id) or loop.offers.unread
+    if not counts_for_nothing and offered_file(world.shadow, loop) and not take(world, loop_id):
+        counts_for_nothing = loop.offers.offered != loop.artifact
+    if counts_for_nothing:
         world.files.pop(loop_id, None)
     if loop.status is S.COMPLETE and loop_id not in world.files and loop.artifact in world.contents:
         world.write(loop_id, world.contents[loop.artifact])

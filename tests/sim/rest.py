@@ -60,7 +60,7 @@ def _undeclared_differently(world: World, loop: Loop) -> Iterator[str]:
         yield f"{loop.id} declares {sorted(wanted)}, and has {sorted(found)}"
         return
     for child, terms in wanted.items():
-        ours = found[child]
+        ours = found[child]._replace(on_offer=False)
         if ours != terms:
             yield f"{child} should be {terms}\n     but is {ours}"
 

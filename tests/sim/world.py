@@ -58,6 +58,7 @@ class World:
         self.listeners: set[str] = set()
         self.files: dict[str, Artifact | None] = {}
         self.contents: dict[str, Artifact] = {}
+        self.during: dict[str, tuple[str, ...]] = {}  # of files that came while loops were at work
         self.inbox: list[o.Observation] = []
         self.met_with: Counter[str] = Counter()
         self.story: deque[str] = deque(maxlen=120)
@@ -151,7 +152,8 @@ class World:
         for loop_id in sorted(self.files):
             yield self.file_seen(loop_id)
         for loop_id, loop in forest.loops.items():
-            if loop_id not in self.files and (loop.on_disk or self.place(loop_id) in forest.shared.problems):
+            lies = loop.on_disk or loop.offers.offered or loop.offers.unread
+            if loop_id not in self.files and (lies or self.place(loop_id) in forest.shared.problems):
                 yield o.FileGone(loop_id)
 
     def settings_seen(self, forest: Forest, *, serving: bool = False) -> o.Observation:
@@ -166,15 +168,18 @@ class World:
         artifact, place = self.files[loop_id], self.place(loop_id)
         if artifact is None:
             return o.FileRefused(loop_id, place, f"{place}:1:1 is no artifact")
-        return o.FileSeen(loop_id, digest_of(artifact), artifact, place)
+        return o.FileSeen(loop_id, digest_of(artifact), artifact, place, self.during.get(loop_id))
 
     def place(self, loop_id: str) -> str:
         """Say where a loop's artifact belongs."""
         return f"specs/{loop_id}/{self.author.ladder[loop_id.count('/')]}.md"
 
-    def write(self, loop_id: str, artifact: Artifact | None) -> None:
-        """Put a file on disk; None is one that nobody can read."""
+    def write(self, loop_id: str, artifact: Artifact | None, during: tuple[str, ...] | None = None) -> None:
+        """Put a file on disk; None is one that nobody can read. It may come `during` the work of loops."""
         self.files[loop_id] = artifact
+        self.during.pop(loop_id, None)
+        if during is not None:
+            self.during[loop_id] = during
         if artifact is not None:
             self.contents[digest_of(artifact)] = artifact
 
