@@ -310,7 +310,7 @@ class Engine:
         try:
             return self.hands.write_declared(loop.id, loop.type, loop.project, entry, loop.artifact)
         except PlanError as error:
-            return o.FileRefused(loop.id, self._place_of(loop), str(error))
+            return o.Noticed(self._place_of(loop), str(error))
 
 
 _DECLARES = (e.Declared, e.DeclaredAgain)

@@ -238,7 +238,7 @@ class Effects:
         finally:
             self._writing -= names
         for (loop, _), each in zip(work, seen, strict=True):
-            if isinstance(each, o.FileRefused):
+            if isinstance(each, o.Noticed):
                 self._refused[loop.id] = loop.terms
             if each is not None:
                 yield Tell(each)
@@ -338,4 +338,4 @@ def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation | None
     try:
         return hands.write_declared(loop.id, loop.type, loop.project, entry, loop.artifact)
     except PlanError as error:
-        return o.FileRefused(loop.id, place, str(error))
+        return o.Noticed(place, str(error))

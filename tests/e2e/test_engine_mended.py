@@ -172,6 +172,7 @@ def test_the_worktree_of_an_older_generation(repo: Repo) -> None:
     repo.heard()
     repo.write({"plan.md": "---\nid: demo\nchildren: [{id: a, body: other}]\n---\n# Demo\n"})
     repo.loopr("start", "--no-run", "--yes", "plan.md")
+    repo.take("demo")
     repo.heard()
     repo.gates["gate"].open()
     process.ended()

@@ -127,6 +127,7 @@ def test_a_long_queue(repo: Repo) -> None:
     assert (repo.events()[-1]["seq"], sorted(repo.root.rglob("specs/*"))) == before
     repo.write({"plan.md": outline(numbered(5))})
     repo.loopr("start", "--no-run", "plan.md")
+    repo.take("demo")
     assert "demo/n4" in repo.loops()
     repo.gates["gate"].open()
     engine.ended()
