@@ -122,6 +122,7 @@ class Mind:
         self.recalls = 0  # how often all was read anew: what others have decided by then was never handed out
         self._bodies: dict[str, str | None] = {}  # of entries, as of late: every act about a loop asks for its own
         self.forest, self.seq = memory.recall()
+        self.began_at = self.forest.at  # of the last event before us
 
     def heed_clock(self) -> list[Event]:
         """Move every stored instant back if the clock is behind the last event; for whoever begins to serve."""
@@ -232,7 +233,7 @@ class Engine:
     def __init__(self, mind: Mind, hands: Hands, *, settles: bool = True) -> None:
         """Hold a mind and its hands; where another engine serves the workspace, that one settles declared loops."""
         self.mind, self.hands, self._settles = mind, hands, settles
-        last_at = mind.forest.at
+        last_at = mind.began_at
         self.came: Callable[[int], tuple[str, ...] | None] = lambda at: came_during(self.forest, at, last_at)
         self.whose = self._whose  # both, until somebody looks who knows better
 

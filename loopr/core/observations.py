@@ -35,10 +35,7 @@ class PlanOffered(Observation):
 
 @dataclass(frozen=True, slots=True)
 class FileSeen(Observation):
-    """A settled artifact file of a loop, read without a problem; `place` is its path.
-
-    `during` are the loops that were at work since the last look, None if nothing was: then the file is a person's.
-    """
+    """A settled artifact file, read without a problem; `during` were at work since the last look, None: a person's."""
 
     loop: str
     digest: str

@@ -82,11 +82,13 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
     jobs = Jobs(attempts, clock, place.state / LOG, step)
     poll_ms = around.settings.policy.poll_interval_ms
     looking = Looking(kit.specs, around.settings.artifacts.settle_ms, poll_ms, clock, place.repository)
-    driver = Driver(
+    effects = Effects(kit, jobs, looking.busy)
+    looking.take_over(engine, effects.adopt(mind.forest))
+    return Driver(
         engine,
         journal=journal,
         attempts=attempts,
-        effects=Effects(kit, jobs, looking.busy),
+        effects=effects,
         looking=looking,
         bell=stack.enter_context(Bell(place.state)),
         upkeep=Upkeep(place.root, place.state),
@@ -96,8 +98,6 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
         step=step,
         begun=begun,
     )
-    driver.take_over()
-    return driver
 
 
 def take_tips(around: Settled, mind: Mind) -> None:

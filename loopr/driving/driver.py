@@ -135,9 +135,8 @@ class Driver:
         mind = self.engine.mind
         now = mind.now()
         if self.forest.shared.engine.draining:
-            over = self._jobs.only_waits(KINDS) and self._left_nothing()
-            over = over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
-            return over and self._looking.has_seen_all(self.forest)
+            over = self._jobs.only_waits(KINDS) and self._left_nothing() and self._looking.has_seen_all(self.forest)
+            return over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
         if not self._jobs.only_left(CLEARING):
             return False
         over = until(self.forest, now) and not self._beside.keeps(self.forest, mind.seq, now)
@@ -162,22 +161,13 @@ class Driver:
         """Write down that the engine has ended; one that ends at once goes without, if need be."""
         try:
             if not self._leaving.unwritten:
-                left = o.EngineLeft(looked=self._looking.doubts.are_over)
-                self._say(show, self.engine.learn([*self._beside.end(self.forest), left]))
+                self._say(show, self.engine.learn([*self._beside.end(self.forest), self._looking.last_word()]))
         except WorldError as error:
             if not self._leaving.has_begun:
                 raise
             self._trouble = str(error)
 
     # -- the beginning
-
-    def take_over(self) -> None:
-        """Learn what lives of an engine before us, and so whose word the files are that have changed since."""
-        lived, started_at = self._effects.adopt(self.forest), self.forest.shared.engine.started_at
-        until = None if lived is None else max(lived, self.forest.at)
-        self._looking.doubts.take_over(self.forest, started_at, until)
-        self.engine.whose, self.engine.came = self._looking.whose, self._looking.doubts.came
-        self._looking.entries = self.engine.mind.find_entry
 
     def _begin(self, show: Show) -> None:
         """Take over from whoever was here before."""

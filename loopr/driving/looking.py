@@ -19,6 +19,7 @@ from loopr.driving.doubts import Doubts
 from loopr.driving.early import Early
 from loopr.driving.straying import Straying
 from loopr.driving.switching import WAITS, Switching
+from loopr.engine import Engine
 from loopr.hands import During, FileHands
 from loopr.world.watching import Settling, Watch
 
@@ -57,6 +58,13 @@ class Looking:
     def start(self) -> None:
         """Begin to hear of changes."""
         self.watch.start()
+
+    def take_over(self, engine: Engine, lived_until: int | None) -> None:
+        """Learn whose word the files are that changed since the engine before us looked: its loops lived until then."""
+        mind, started_at = engine.mind, engine.forest.shared.engine.started_at
+        until = None if lived_until is None else max(lived_until, mind.began_at)
+        self.doubts.take_over(engine.forest, started_at, until)
+        engine.whose, engine.came, self.entries = self.whose, self.doubts.came, mind.find_entry
 
     def stop(self) -> None:
         """Hear of no more."""
@@ -99,6 +107,10 @@ class Looking:
         """Say who was at work when a loop's file came, None if it is a person's."""
         shape = _shape(self._path(loop))
         return self._sight(loop, shape) if shape is not None else None
+
+    def last_word(self) -> o.EngineLeft:
+        """Say that the engine leaves, and whether it has seen all that came while loops were at work."""
+        return o.EngineLeft(looked=self.doubts.are_over)
 
     def has_seen_all(self, forest: Forest) -> bool:
         """Say whether all files have been looked at since the last loop was at work; else they are next."""

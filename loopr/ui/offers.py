@@ -15,7 +15,7 @@ from loopr.core import events as e
 from loopr.core import offer_events as f
 from loopr.core import wishes
 from loopr.core.events import Event
-from loopr.core.intake import plan_declares
+from loopr.core.filing import plan_declares
 from loopr.core.model import Bound, Loop
 from loopr.core.observations import FileSeen
 from loopr.core.offering import offered_words

@@ -14,8 +14,8 @@ from loopr.core import observations as o
 from loopr.core.declaring import lost_work, outline_problems
 from loopr.core.entries import Artifact, Entry
 from loopr.core.events import Declared, DeclaredAgain, Event, InputChanged, LoopEvent, Settled, Undeclared
+from loopr.core.filing import plan_declares
 from loopr.core.grouping import queue_depth
-from loopr.core.intake import plan_declares
 from loopr.core.model import Bound, Loop
 from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine

@@ -79,7 +79,8 @@ def _landed(data: Mapping[str, Any]) -> str:
 
 def _meanwhile(data: Mapping[str, Any]) -> str:
     """Tell who was at work when a file came."""
-    return f"while {', '.join(data.get('during') or ['loops'])} ran"
+    names = data.get("during") or "loops"
+    return f"while {names if isinstance(names, str) else ', '.join(names)} ran"
 
 
 def _accepted(data: Mapping[str, Any]) -> str:

@@ -20,7 +20,6 @@ from loopr.core.grouping import Waits, budget_waits, queue_depth
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.limits import FULL, crew_of, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
-from loopr.core.offering import file_of, offered_words
 from loopr.core.overlap import overlapping
 from loopr.core.policy import Budget
 from loopr.core.releasing import releases
@@ -28,6 +27,7 @@ from loopr.core.scene import Scene
 from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE
 from loopr.core.tips import BRANCH_PLACE
+from loopr.ui.asked import offered_row
 from loopr.ui.denials import denied, denied_to
 
 Row = dict[str, Any]
@@ -296,18 +296,6 @@ def problems(scene: Scene) -> list[Row]:
             text = f"its work has landed and is no longer declared: `git revert {loop.landed}`"
             found.append({"place": loop_id, "text": text, "loop": loop_id})
     return found
-
-
-def offered_row(scene: Scene, loop: Loop) -> Row:
-    """Return a file that waits for a person's word, and what to type."""
-    offers = loop.offers
-    return {
-        "loop": loop.id,
-        "place": file_of(scene, loop),
-        "digest": offers.offered,
-        "during": list(offers.during),
-        "text": offered_words(scene, loop),
-    }
 
 
 def queue_warning(scene: Scene, depth: Mapping[str, int]) -> str:

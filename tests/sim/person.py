@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.entries import Artifact
-from loopr.core.intake import interpret, plan_declares
+from loopr.core.filing import plan_declares
+from loopr.core.intake import interpret
 from loopr.core.model import Loop, Status
 from loopr.core.policy import NO_BUDGET
 from loopr.core.trust import offered_file

@@ -1,0 +1,24 @@
+"""Rows of what waits for a person's word, the same for every surface.
+
+Knows the files that are offered. Must never know a terminal, nor what a word leads to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loopr.core.model import Loop
+from loopr.core.offering import file_of, offered_words
+from loopr.core.scene import Scene
+
+
+def offered_row(scene: Scene, loop: Loop) -> dict[str, Any]:
+    """Return a file that waits for a person's word, and what to type."""
+    offers = loop.offers
+    return {
+        "loop": loop.id,
+        "place": file_of(scene, loop),
+        "digest": offers.offered,
+        "during": list(offers.during),
+        "text": offered_words(scene, loop),
+    }
