@@ -115,14 +115,14 @@ def _file_unchanged(scene: Scene, seen: o.FileUnchanged, now: int) -> Iterator[E
         return
     if loop.artifact and not loop.on_disk:
         yield e.ArtifactSeen(loop.id, loop.artifact)
-    yield from cleared(loop)
+    yield from cleared(scene, loop)
 
 
 def _known_file(scene: Scene, loop: Loop, seen: o.FileSeen) -> Iterator[Event]:
     """A file that we published or took is no news; an outline that could not count when it landed may do so by now."""
     if not loop.on_disk:
         yield e.ArtifactSeen(loop.id, seen.digest)
-    yield from cleared(loop)
+    yield from cleared(scene, loop)
     if seen.place not in scene.shared.problems:
         return
     if loop.status is Status.COMPLETE or scene.settles(loop):
@@ -160,7 +160,7 @@ def _file_gone(scene: Scene, seen: o.FileGone, now: int) -> Iterator[Event]:
         return
     if loop.on_disk:
         yield e.ArtifactGone(loop.id)
-    yield from cleared(loop)
+    yield from cleared(scene, loop)
     yield from clear_problem(scene, place_of(scene, loop))
 
 

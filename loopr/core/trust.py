@@ -115,9 +115,11 @@ def unkept(scene: Scene, place: str) -> Iterator[Event]:
         yield w.FileKept(place, "")
 
 
-def cleared(loop: Loop) -> Iterator[Event]:
-    """Say that what lies at a loop's place is what counts, or nothing."""
-    waits = loop.offers.offered and loop.offers.offered != loop.artifact
+def cleared(scene: Scene, loop: Loop) -> Iterator[Event]:
+    """Say that what lies at a loop's place is what counts, or nothing; the file of a plan lies elsewhere."""
+    bound, offered = scene.shared.plans.get(loop.id), loop.offers.offered
+    kept = scene.shared.kept.get(bound.source) if bound is not None else None
+    waits = offered not in ("", loop.artifact, kept.digest if kept is not None else "")
     if waits or loop.offers.unread:
         yield f.OfferGone(loop.id)
 
