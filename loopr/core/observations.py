@@ -9,83 +9,29 @@ from dataclasses import dataclass
 
 from loopr.core.entries import Artifact
 from loopr.core.model import Failure, Usage
-from loopr.core.policy import OWN_REPO, Policy
+from loopr.core.observed import (
+    DeclaredWritten,
+    FileGone,
+    FileKept,
+    FileRefused,
+    FileSeen,
+    FileUnchanged,
+    Observation,
+    PlanOffered,
+)
+from loopr.core.policy import Policy
 
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """Something the world reports."""
-
-
-# --- files --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PlanOffered(Observation):
-    """A person asks for a plan file to be driven; `digest` is the file's, `source` its place."""
-
-    plan: str
-    artifact: Artifact
-    digest: str
-    source: str
-    base_branch: str = ""
-    base_commit: str = ""
-    repo: str = OWN_REPO
-
-
-@dataclass(frozen=True, slots=True)
-class FileSeen(Observation):
-    """A settled artifact file, read without a problem; `during` were at work since the last look, None: a person's."""
-
-    loop: str
-    digest: str
-    artifact: Artifact
-    place: str
-    during: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FileUnchanged(Observation):
-    """A loop's artifact file is on disk, the one that is known already."""
-
-    loop: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileRefused(Observation):
-    """An artifact file that cannot be read as one."""
-
-    loop: str
-    place: str
-    text: str
-    digest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FileGone(Observation):
-    """A loop's artifact file is not on disk."""
-
-    loop: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileKept(Observation):
-    """A file that is no loop's artifact yet, or a plan's own file, came or changed while loops were at work."""
-
-    place: str
-    digest: str
-    during: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredWritten(Observation):
-    """The artifact of a loop that completes by declaration has been written from its entry."""
-
-    loop: str
-    digest: str
-    artifact: Artifact
-    place: str
-
+__all__ = [
+    "DeclaredWritten",
+    "FileGone",
+    "FileKept",
+    "FileRefused",
+    "FileSeen",
+    "FileUnchanged",
+    "Observation",
+    "PlanOffered",
+]
+"""What stands in `observed.py`; the rest is below."""
 
 # --- attempts -----------------------------------------------------------------------------------------------------
 
