@@ -147,6 +147,10 @@ def offered_file(scene: Scene, loop: Loop) -> str:
 
 def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:
     """Take an offered file as a person's."""
+    accepted = e.ArtifactAccepted(loop.id, file.digest)
+    if loop.status is not Status.AWAITING and not allows(loop, accepted):
+        hint = "wait until it has landed" if loop.status is Status.LANDING else f"`loopr retry {loop.id}` first"
+        raise UserError(f"cannot take a file for {loop.id}: it is {loop.status}", hint=hint)
     problems = outline_problems(scene, loop, file.artifact, file.place)
     if problems:
         raise UserError("", problems=problems)
@@ -158,10 +162,6 @@ def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:
     if loop.status is Status.AWAITING:
         yield e.CandidateReplaced(loop.id, file.digest)
         return
-    accepted = e.ArtifactAccepted(loop.id, file.digest)
-    if not allows(loop, accepted):
-        hint = "wait until it has landed" if loop.status is Status.LANDING else f"`loopr retry {loop.id}` first"
-        raise UserError(f"cannot take a file for {loop.id}: it is {loop.status}", hint=hint)
     yield accepted
     if loop.parent is None:
         said = file.artifact

@@ -17,7 +17,7 @@ HEAD = {"schema", "generated_at"}
 DOCUMENTS = {
     "tree": "workspace loops counts lanes",
     "ls": "workspace loops counts lanes",
-    "status": "engine paused capacity counts queue lanes projects problems offered warnings",
+    "status": "engine paused capacity counts queue lanes projects problems moved offered warnings",
     "next": "at grants held",
     "why a": "id runnable gates offered score story",
     "show a": "loop attempts children frees denied",

@@ -253,15 +253,16 @@ def test_landed_work_is_not_dropped_unasked(shop: Desk) -> None:
     shop.start(flat(["a", "b"]))
     shop.choose()
     shop.land("p/a", "k")
+    shop.land("p/b", "k")
     before = everything(shop.folder / "specs")
     answer = shop.start(flat(["b"]))
     assert answer.code == 2
     assert "no longer declares loops with landed work: p/a" in answer.err
     assert "--yes" in answer.err
     assert everything(shop.folder / "specs") == before
-    assert ids(shop) == ["p", "p/a", "p/a/k", "p/b"]
+    assert ids(shop) == ["p", "p/a", "p/a/k", "p/b", "p/b/k"]
     assert shop.start(flat(["b"]), "plan.md", "--yes").code == 0
-    assert ids(shop) == ["p", "p/b"]
+    assert ids(shop) == ["p", "p/b", "p/b/k"]
 
 
 # --- several plans ------------------------------------------------------------------------------------------------
@@ -319,6 +320,7 @@ def test_a_full_queue_defers_new_plans_only(shop: Desk) -> None:
     )
     assert (everything(shop.folder / "specs"), seq(shop)) == (before, events)
     assert shop.start(flat(["a", "b", "c", "d"])).code == 0
+    assert shop("approve", "p", "--file").code == 0
     assert "p/d" in ids(shop)
 
 
