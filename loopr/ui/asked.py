@@ -1,6 +1,6 @@
-"""Rows of what waits for a person's word, the same for every surface.
+"""Rows of what a person should know of or say a word to, the same for every surface.
 
-Knows the files that are offered. Must never know a terminal, nor what a word leads to.
+Knows the files that are offered, and the branches that moved. Must never know a terminal, nor what a word leads to.
 """
 
 from __future__ import annotations
@@ -22,3 +22,9 @@ def offered_row(scene: Scene, loop: Loop) -> dict[str, Any]:
         "during": list(offers.during),
         "text": offered_words(scene, loop),
     }
+
+
+def moved_rows(scene: Scene) -> list[dict[str, Any]]:
+    """List the branches of people that moved while loops were at work, as long as a person should know."""
+    rows = ((*key.partition(" ")[::2], each) for key, each in sorted(scene.shared.moved.items()))
+    return [{"repo": repo, "branch": branch, **each._asdict()} for repo, branch, each in rows]

@@ -27,7 +27,7 @@ from loopr.core.scene import Scene
 from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE
 from loopr.core.tips import BRANCH_PLACE
-from loopr.ui.asked import offered_row
+from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
 
 Row = dict[str, Any]
@@ -215,7 +215,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "lanes": lanes(scene),
             "projects": projects(scene, now),
             "problems": problems(scene),
-            "moved": moved(scene),
+            "moved": moved_rows(scene),
             "offered": [offered_row(scene, scene.loops[each]) for each in sorted(scene.tree.offered)],
             "warnings": [
                 *warnings(scene, depth),
@@ -266,12 +266,6 @@ def budget_row(budget: Budget, used: Sums) -> Row:
         "usd": {"limit": None if budget.micro_usd is None else budget.micro_usd / 1e6, "used": used.usd / 1e6},
         "secs": {"limit": budget.secs, "used": used.ms / 1000},
     }
-
-
-def moved(scene: Scene) -> list[Row]:
-    """List the branches of people that moved while loops were at work, as long as a person should know."""
-    rows = ((*key.partition(" ")[::2], each) for key, each in sorted(scene.shared.moved.items()))
-    return [{"repo": repo, "branch": branch, **each._asdict()} for repo, branch, each in rows]
 
 
 def problem_lines(scene: Scene) -> list[str]:
