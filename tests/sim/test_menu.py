@@ -7,6 +7,7 @@ from collections import Counter
 from loopr.core.codec import NAMES
 from loopr.core.gates import GATES
 from loopr.core.model import Failure
+from loopr.core.offer_events import CompletionUndone
 from loopr.core.plan_events import TipsTaken
 from tests.sim import purses
 from tests.sim.faults import MENU
@@ -19,7 +20,8 @@ SEEDS = range(300_000, 300_240)
 
 def test_the_simulation_meets_everything_on_the_menu() -> None:
     """A fixed set of worlds meets every event, closes every gate, and suffers every fault, act and class of trouble."""
-    wanted = [f"event: {each.__name__}" for each in NAMES if each is not TipsTaken]  # of an old journal
+    rare = {TipsTaken, CompletionUndone}  # of an old journal; of a word against a file that counted in part
+    wanted = [f"event: {each.__name__}" for each in NAMES if each not in rare]
     wanted += [f"gate: {name}" for name, _ in GATES]
     wanted += [f"fault: {name}" for name in MENU]
     wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
