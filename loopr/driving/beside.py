@@ -14,9 +14,10 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.tips import BRANCH_PLACE
 from loopr.driving.couriers import NOTIFY
+from loopr.driving.ending import free_locks
 from loopr.driving.homecoming import Homecoming
 from loopr.driving.hooks import HOOK
-from loopr.driving.jobs import Jobs
+from loopr.driving.jobs import Jobs, Key
 from loopr.driving.kit import Kit
 from loopr.driving.listeners import Listeners
 from loopr.driving.occasions import BUDGET_PLACE, LANDING_PLACE
@@ -29,17 +30,18 @@ PLACES = (HOOK, NOTIFY, LANDING_PLACE, BUDGET_PLACE, BRANCH_PLACE)
 """How the places begin of problems that are reported and taken back here, and nowhere else."""
 KINDS = frozenset({"hook", "courier", "home"})
 FAREWELL_MS = 10_000
+FREE_MS = 5_000
 
 
 class Beside:
     """Everything beside the work of one engine."""
 
     def __init__(self, kit: Kit, jobs: Jobs, journal: Journal) -> None:
-        self._jobs = jobs
+        self._kit, self._jobs = kit, jobs
         self._listeners = Listeners(kit, jobs, journal)
         self._home, self._stamps, self._spending = Homecoming(kit, jobs), Stamps(kit, jobs), Spending(kit)
         self._tips, self._clock = Tips(kit, jobs), kit.clock
-        self._leaves_at = 0
+        self._leaves_at = self._frees_at = 0
 
     def changes(self, forest: Forest, seq: int) -> list[o.Observation]:
         """Report who is to be told of what comes after an event, if that has changed."""
@@ -53,9 +55,17 @@ class Beside:
     def look(self, forest: Forest, seq: int, now: int) -> Iterator[o.Observation]:
         """Report what only a person can change, and who is to be told."""
         self._tips.look(forest, now)
+        self._free_locks(now)
         yield from self._listeners.changes(forest, seq)
         yield from self._home.look(forest, now)
         yield from self._spending.look(forest, now)
+
+    def _free_locks(self, now: int) -> None:
+        """Look for locks that a killed git has left below our refs, while something waits for a lock."""
+        if now >= self._frees_at and any(place.endswith(".lock") for place in self._jobs.problems()):
+            self._frees_at = now + FREE_MS
+            grounds = list(self._kit.grounds.values())
+            self._jobs.begin(Key("unlock", "", 0), free_locks(grounds), lambda error: None)
 
     def heed(self, forest: Forest, events: Iterable[Event], seq: int, now: int) -> None:
         """Do what the settings want to follow some events, up to the one that is numbered so."""

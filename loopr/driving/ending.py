@@ -19,6 +19,7 @@ from loopr.driving.sites import last_site, set_deserted_aside
 from loopr.world.processes.strays import living_in
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import WORK, Ground
+from loopr.world.repo.leftovers import remove_stale_locks
 from loopr.world.repo.plain import remove_plain
 from loopr.world.repo.refs import pack_refs, read_refs
 from loopr.world.repo.returning import release
@@ -50,6 +51,13 @@ def _commit(kit: Kit, task: Task, ground: Ground, name: str) -> None:
 def pack(ground: Ground) -> Act:
     """Pack the refs if there are many; whoever reads them reads fewer files then."""
     yield Do(lambda: pack_refs(ground))
+    nothing: Observation | None = None
+    return nothing
+
+
+def free_locks(grounds: list[Ground]) -> Act:
+    """Take away lock files below refs of loopr's whose git is long gone: no other git has business there."""
+    yield Do(lambda: [remove_stale_locks(each) for each in grounds])
     nothing: Observation | None = None
     return nothing
 
