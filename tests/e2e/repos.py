@@ -170,6 +170,8 @@ class Repo:
         (self.desk / "shell").write_text(SHELL)
         os.mkfifo(self.desk / "pipe")
         self._pipe = os.open(self.desk / "pipe", os.O_RDWR | os.O_NONBLOCK)
+        self._poll = select.poll()
+        self._poll.register(self._pipe, select.POLLIN)
         self._heard: list[str] = []
         self._rest = b""
         self.gates: dict[str, Gate] = {}
@@ -316,7 +318,7 @@ class Repo:
         ends = time.monotonic() + PATIENCE_SECS
         while len(self._heard) < number:
             over = time.monotonic() > ends or (attached and all(each.has_ended for each in self._processes))
-            if not select.select([self._pipe], [], [], 0 if over else LOOK_SECS)[0]:
+            if not self._poll.poll(0 if over else LOOK_SECS * 1000):
                 assert not over, f"heard only {self._heard}: {[each.said for each in self._processes]}"
                 continue
             with suppress(BlockingIOError):

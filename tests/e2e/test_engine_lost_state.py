@@ -37,7 +37,7 @@ def test_the_journal_is_taken_away(repo: Repo, what: str) -> None:
                             '{ tell b; wait_at gate; }')  # fmt: skip
     repo.until("landed")
     journal = repo.state / "loopr.db"
-    kept = journal.with_name("kept")
+    kept = journal.with_name("empty")
     kept.write_bytes(b"")
     for each in sorted(repo.state.glob("loopr.db*")):
         each.unlink()

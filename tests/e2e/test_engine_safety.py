@@ -61,9 +61,15 @@ def test_a_users_checkout_works_after_whatever_a_loop_did(repo: Repo, harm: str)
 
 
 def everything_with(repo: Repo, words: str) -> list[str]:
-    """List the files of the workspace, settings left aside, in which some words are, in whatever way."""
-    found = []
+    """List the files of the workspace in which some words are, in whatever way; settings are left aside.
+
+    So are those in force, which lie in the state folder as they were written, for their owner alone.
+    """
+    found, accepted = [], repo.state / "accepted"
     for path in sorted(repo.root.rglob("*")):
+        if accepted in path.parents and path.is_file():
+            assert path.stat().st_mode & 0o777 == 0o600
+            continue
         said = path.name not in ("loopr.local.yml", "loopr.yml") and path.is_file() and not path.is_symlink()
         if said and words.encode() in path.read_bytes():
             found.append(str(path.relative_to(repo.root)))
@@ -138,7 +144,7 @@ def test_a_key_that_is_printed_goes_no_further_than_the_log(repo: Repo) -> None:
 
 def test_a_key_that_an_agent_tells_goes_no_further_than_its_log(repo: Repo) -> None:
     """What an agent said last, and why it ended, are kept without its key, also where the words are cut within it."""
-    plan(repo, "{agent: own, env: {set: {OWN_TOKEN: KEY}}, max_iterations: 2}".replace("KEY", KEY))
+    plan(repo, "{agent: own, max_iterations: 2}")
     talk = {"type": "text", "text": f"{'x' * 185} {KEY}"}
     said = s.lines(
         {"type": "assistant", "message": {"id": "m", "content": [talk]}},
@@ -146,7 +152,8 @@ def test_a_key_that_an_agent_tells_goes_no_further_than_its_log(repo: Repo) -> N
     )
     (repo.desk / "said").write_bytes(said)
     agents = {"own": {"run": ["cat", str(repo.desk / "said")], "reader": "claude"}}
-    repo.write({"loopr.local.yml": json.dumps({"agents": agents})})
+    types = {"code": {"env": {"set": {"OWN_TOKEN": KEY}}}}
+    repo.write({"loopr.local.yml": json.dumps({"agents": agents, "types": types})})
     repo.loopr("start", "plan.md", code=1)
     assert repo.statuses() == {"demo": "complete", "demo/a": "failed"}
     assert kept_with(repo, KEY[:9]) == {".log"}

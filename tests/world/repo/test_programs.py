@@ -12,10 +12,10 @@ from loopr.driving.sentry import Sentry
 from loopr.world.repo import commits, keeping
 from loopr.world.repo.calls import GUARDS, GitFailed
 from loopr.world.repo.ground import KEPT, Ground
-from loopr.world.repo.landing import build_candidate, end_judging, lay_candidate
+from loopr.world.repo.landing import end_judging, lay_candidate
 from loopr.world.repo.programs import harmless_value, runs_program
 from loopr.world.repo.words import Candidate
-from tests.world.repo.grounds import begin, git, ground_of, plant, say, take, try_to_land, work, write
+from tests.world.repo.grounds import begin, build, git, ground_of, plant, say, take, try_to_land, work, write
 
 NAME = "oauth.one.g1"
 LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"
@@ -76,7 +76,7 @@ class Scene:
         assert commits.commit_attempt(self.ground, NAME, 1, say(NAME)).moved
         work(self.ground, "oauth.two.g1", {"a.txt": LINES.replace("six", "6")})
         try_to_land(self.ground, "oauth.two.g1")
-        made = build_candidate(self.ground, NAME, "oauth", 1)
+        made = build(self.ground, NAME)
         assert isinstance(made, Candidate)
         assert set(made.changed) == {".gitattributes", "a.txt", "new.txt"}
         lay_candidate(self.ground, made, 1)
