@@ -180,6 +180,7 @@ def _declared_written(scene: Scene, seen: o.DeclaredWritten, now: int) -> Iterat
             yield e.ArtifactSeen(loop.id, seen.digest)  # the file is ours, and known to be
         yield from problem(scene, seen.place, "\n".join(map(str, problems)))
         return
+    yield from cleared(scene, loop)  # nothing else can lie there now
     yield from clear_problem(scene, seen.place)
     yield e.Settled(loop.id, seen.digest)
     yield from declare_children(scene, loop.id, seen.artifact)

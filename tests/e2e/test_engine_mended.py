@@ -203,6 +203,7 @@ def test_a_type_that_is_gone_after_a_restart(repo: Repo) -> None:
     process.kill()
     change(repo, "child: code", "child: task")
     change(repo, "  code:", "  task:")
+    repo.loopr("config", "accept", "--yes")  # they change while it lives, so they wait for a word
     repo.loopr("run", code=None)
     assert not Path("/proc", repo.note("pid").strip()).exists()
 
