@@ -6,8 +6,8 @@ Knows where git writes such things down. Must never know what follows from them.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,6 +116,12 @@ def read_line(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
-    with suppress(OSError), open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
-        return os.fsdecode(file.readall()).strip()
-    return ""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as file:
+            return os.fsdecode(file.readall()).strip()
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)  # also that of a folder, which no file object takes over

@@ -66,8 +66,11 @@ def _read(path: Path) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()
+    try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)  # also that of a folder, which no file object takes over
 
 
 def _write(path: Path, raw: bytes) -> None:

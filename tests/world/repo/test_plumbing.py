@@ -13,6 +13,7 @@ import pytest
 
 from loopr.world.repo import calls, commits, landing, returning, watch, worktrees
 from loopr.world.repo.calls import Door, GitFailed
+from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.entries import leaves_at
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
@@ -41,6 +42,11 @@ ground = open_ground(Path(sys.argv[1]), worktrees=Path(sys.argv[1]) / "worktrees
 setattr(Path, sys.argv[4], lambda *_, **__: os.kill(os.getpid(), 9))
 put_refs(ground.door, [Move(sys.argv[2], sys.argv[3])], "killed")
 """
+
+
+def open_files() -> int:
+    """Count what this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.mark.parametrize("config", [(), ("core.sharedRepository", "group"), ("user.name", "Someone Else")])
@@ -402,6 +408,47 @@ def test_refs_are_listed_as_git_lists_them(tmp_path: Path) -> None:
     said = git(root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags", "refs/stash")
     found = refs_below(ground_of(root).door, "refs/heads", "refs/tags", "refs/stash")
     assert found == dict(line.split() for line in said.splitlines())
+
+
+@pytest.mark.parametrize(
+    "what", ["a file", "a folder", "a pipe", "a pipe that is held", "a link to a folder", "nothing"]
+)
+def test_reading_leaves_nothing_open(what: str, tmp_path: Path) -> None:
+    """Whatever lies at a name of git's, it is read or passed over at once, and closed again."""
+    path, held = tmp_path / "HEAD", []
+    if what == "a file":
+        path.write_text("ref\n")
+    elif what == "a folder":
+        path.mkdir()
+    elif what == "a link to a folder":
+        path.symlink_to(tmp_path)
+    elif what != "nothing":
+        os.mkfifo(path)
+    if what == "a pipe that is held":
+        held.append(os.open(path, os.O_RDWR))
+    before = open_files()
+    assert read_line(path) == ("ref" if what == "a file" else "")
+    assert open_files() == before
+    for each in held:
+        os.close(each)
+
+
+def test_a_loop_leaves_nothing_open(tmp_path: Path) -> None:
+    """From its worktree to its landing, and with every look at what is shared, no loop costs a descriptor."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    opened = []
+    for number in range(3):
+        name = f"oauth.n{number}.g1"
+        write(take(ground, name).folder, {f"{number}.txt": "x\n"})
+        commits.commit_attempt(ground, name, 1, say(name))
+        watch.look(ground)
+        built = build(ground, name, 1, Protect(("tests", "loopr.yml")))
+        land(ground, landing.make_intent(ground, built, say(name)))  # type: ignore[arg-type]
+        assert returning.release(ground, name).outcome == "pooled"
+        opened.append(open_files())
+    assert opened[0] == opened[-1]
 
 
 @pytest.mark.parametrize("packed", [False, True])
