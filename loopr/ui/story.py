@@ -90,6 +90,13 @@ def _accepted(data: Mapping[str, Any]) -> str:
     return "a person's artifact was accepted: complete"
 
 
+def _kept(data: Mapping[str, Any]) -> str:
+    """Tell of a file that nothing counts by yet, and when it is remembered no longer."""
+    if data.get("digest"):
+        return f"{data.get('place', '')} came {_meanwhile(data)}"
+    return "it is a person's now"
+
+
 def _grown(data: Mapping[str, Any]) -> str:
     """Tell what came while a loop was at work, by whomever."""
     names = data.get("names", "")
@@ -173,7 +180,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "offer_replaced": "it handed over its own: the offered file is kept as archive/{digest}.md of the state folder",
     "offer_rejected": "the offered file was rejected by {by}; it is kept as archive/{digest}.md of the state folder",
     "completion_undone": "the file that had completed it was rejected by {by}: it waits again",
-    "file_kept": lambda data: f"{data['place']} came {_meanwhile(data)}" if data["digest"] else "it is a person's now",
+    "file_kept": _kept,
     "candidate_replaced": "a person replaced the candidate",
     "settled": "complete by declaration",
     "lease_granted": _granted,

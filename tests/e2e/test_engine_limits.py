@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopr.driving.attempting import LOST_TRIES
+from loopr.driving.stepping import LOST_TRIES
 from tests.e2e.repos import Repo, opened
 
 RETRY = "retry: {base_secs: 0.05, jitter: 0, max_attempts: 3}\n"

@@ -27,14 +27,14 @@ from tests.ui.scenes import Desk, flat
 def test_one_event_a_line(desk: Desk) -> None:
     """Each event has its number, its instant, the loop it is about, and a sentence."""
     desk.start()
-    assert desk.lines("events", "--after", "5") == [
-        "     6  2026-01-01T12:00:00.000Z  oauth/tokens: declared by its parent's artifact",
-        "     7  2026-01-01T12:00:00.000Z  oauth/endpoints: declared by its parent's artifact",
-        "     8  2026-01-01T12:00:00.000Z  oauth/tokens: complete by declaration",
-        "     9  2026-01-01T12:00:00.000Z  oauth/tokens/store: declared by its parent's artifact",
-        "    10  2026-01-01T12:00:00.000Z  oauth/tokens/refresh: declared by its parent's artifact",
-        "    11  2026-01-01T12:00:00.000Z  oauth/tokens/store: complete by declaration",
-        "    12  2026-01-01T12:00:00.000Z  oauth/tokens/store/code: declared by its parent's artifact",
+    assert desk.lines("events", "--after", "6") == [
+        "     7  2026-01-01T12:00:00.000Z  oauth/tokens: declared by its parent's artifact",
+        "     8  2026-01-01T12:00:00.000Z  oauth/endpoints: declared by its parent's artifact",
+        "     9  2026-01-01T12:00:00.000Z  oauth/tokens: complete by declaration",
+        "    10  2026-01-01T12:00:00.000Z  oauth/tokens/store: declared by its parent's artifact",
+        "    11  2026-01-01T12:00:00.000Z  oauth/tokens/refresh: declared by its parent's artifact",
+        "    12  2026-01-01T12:00:00.000Z  oauth/tokens/store: complete by declaration",
+        "    13  2026-01-01T12:00:00.000Z  oauth/tokens/store/code: declared by its parent's artifact",
     ]
 
 
@@ -55,12 +55,12 @@ def test_what_is_asked_for(desk: Desk) -> None:
     def numbers(*options: str) -> list[int]:
         return [int(line.split()[0]) for line in desk.lines("events", *options)]
 
-    assert numbers("store") == [9, 11]
-    assert numbers("--type", "settled") == [8, 11]
-    assert numbers("--type", "settled", "--type", "declared", "--after", "10") == [11, 12]
-    assert numbers("-n", "2") == [11, 12]
-    assert numbers("store", "--type", "declared", "-n", "1") == [9]
-    assert numbers("--after", "12") == []
+    assert numbers("store") == [10, 12]
+    assert numbers("--type", "settled") == [9, 12]
+    assert numbers("--type", "settled", "--type", "declared", "--after", "11") == [12, 13]
+    assert numbers("-n", "2") == [12, 13]
+    assert numbers("store", "--type", "declared", "-n", "1") == [10]
+    assert numbers("--after", "13") == []
 
 
 def test_before_anything_is_planned(desk: Desk) -> None:
@@ -122,11 +122,11 @@ def pause(desk: Desk, name: str) -> None:
 def test_what_happens_next_is_printed(desk: Desk) -> None:
     """A follower prints what there is and then what comes, and Ctrl-C ends it behind a whole line, without a word."""
     desk.start()
-    with following(desk, "--json", "--after", "10") as process:
-        assert numbers(take(process, 2)) == [11, 12]
+    with following(desk, "--json", "--after", "11") as process:
+        assert numbers(take(process, 2)) == [12, 13]
         desk("pause", "tokens")
         (held,) = take(process, 1)
-        assert (held["seq"], held["event"], held["loop"]) == (13, "held", "oauth/tokens")
+        assert (held["seq"], held["event"], held["loop"]) == (14, "held", "oauth/tokens")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
         assert (process.returncode, out, err.strip()) == (130, "", "")
@@ -136,7 +136,7 @@ def test_only_what_is_asked_for_is_followed(desk: Desk) -> None:
     """Kinds and a loop are heeded by a follower, and `-n` says with how many of the past it begins."""
     desk.start()
     with following(desk, "--json", "-n", "1", "tokens", "--type", "declared", "--type", "held") as process:
-        assert numbers(take(process, 1)) == [6]
+        assert numbers(take(process, 1)) == [7]
         desk("pause", "endpoints")
         desk("pause", "tokens")
         assert [(row["event"], row["loop"]) for row in take(process, 1)] == [("held", "oauth/tokens")]
@@ -158,14 +158,14 @@ def test_following_before_anything_is_planned(desk: Desk) -> None:
     """A follower may come before the journal does, and sees its first event."""
     with following(desk, "--json") as process:
         desk.start()
-        assert numbers(take(process, 11)) == list(range(1, 12))
+        assert numbers(take(process, 13)) == list(range(1, 14))
 
 
 def test_a_follower_is_woken(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A follower is woken by what is written, not by its clock; what was written before it slept wakes it too."""
     monkeypatch.setattr(listening, "TICK_SECS", NEVER_SECS)
     desk.start()
-    news = happening(Workspace(desk.folder), Wanted(after=12), None)
+    news = happening(Workspace(desk.folder), Wanted(after=13), None)
     try:
         for _ in range(3):
             thread = Thread(target=pause, args=(desk, "tokens"))

@@ -20,7 +20,7 @@ def test_a_loop_that_waits(desk: Desk) -> None:
         "  manual    a person must write its spec.md: specs/oauth/endpoints/spec.md",
         "score 75 = base 60 + age 5 + depth 10 - retry 0",
         "story:",
-        "      6  2026-01-01T12:00:00.000Z  declared by its parent's artifact",
+        "      8  2026-01-01T12:00:00.000Z  declared by its parent's artifact",
     ]
 
 
