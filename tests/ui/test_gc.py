@@ -61,6 +61,13 @@ def rows(shop: Desk, *options: str) -> dict[str, dict[tuple[str, str], str]]:
     return {key: {(row["kind"], row["name"]): row["why"] for row in body[key]} for key in ("removed", "kept")}
 
 
+def restart(shop: Desk, text: str) -> None:
+    """Start the plan with other words while loops are at work: that is offered, and a person takes it."""
+    assert "`loopr approve p --file`" in shop.start(text, "plan.md", "--yes").err
+    assert shop("approve", "p", "--file").code == 0
+    assert shop.start(text).code == 0
+
+
 def refs(shop: Desk) -> list[str]:
     """List all refs."""
     return git(shop.folder, "for-each-ref", "--format=%(refname)").split()
@@ -105,7 +112,7 @@ def test_what_is_not_over_stays(shop: Desk, ground: Ground, failure: Failure | N
 def test_an_attempt_of_an_earlier_generation_keeps_its_worktree(shop: Desk, ground: Ground) -> None:
     """While an attempt that was told to stop still lives, the worktree of its generation is in use."""
     work(ground, "p.a.g1", "x\n")
-    shop.start(flat(["a", "b", "c"]).replace("{id: a}", "{id: a, body: other}"), "plan.md", "--yes")
+    restart(shop, flat(["a", "b", "c"]).replace("{id: a}", "{id: a, body: other}"))
     assert (shop.loop("p/a").generation, shop.loop("p/a").ending is not None) == (2, True)
     assert rows(shop)["removed"] == {}
     shop.see(o.StopSeen("p/a", 1))
@@ -225,7 +232,7 @@ def test_folders_without_a_repository(tmp_path: Path, clock: Clock) -> None:
 def test_forgetting_landed_work_that_nobody_declares(shop: Desk, ground: Ground) -> None:
     """The reminder of a loop that is no longer declared ends, and its refs go."""
     landed(shop, ground, "p/a")
-    shop.start(flat(["b", "c"]), "plan.md", "--yes")
+    restart(shop, flat(["b", "c"]))
     assert any("git revert" in line for line in shop.lines("status"))
     rows(shop)
     would = shop("gc", "--forget", "p/a", "-n", "--json").document
@@ -240,7 +247,7 @@ def test_forgetting_landed_work_that_nobody_declares(shop: Desk, ground: Ground)
 def test_forgetting_beside_an_engine(shop: Desk, ground: Ground) -> None:
     """The engine that serves the workspace is not in the way."""
     landed(shop, ground, "p/a")
-    shop.start(flat(["b", "c"]), "plan.md", "--yes")
+    restart(shop, flat(["b", "c"]))
     rows(shop)
     with EngineLock.acquire(Workspace(shop.folder).place.lock, "engine"):
         assert shop("gc", "--forget", "p/a", "-y").code == 0
@@ -271,7 +278,7 @@ def test_what_is_not_over_cannot_be_forgotten(shop: Desk, ground: Ground) -> Non
 
 def test_the_branch_of_a_plan_goes_once_it_is_home(shop: Desk, ground: Ground) -> None:
     """A plan that is done keeps its branch until a person lets it go, which needs its work to be elsewhere."""
-    shop.start(flat(["a"]), "plan.md", "--yes")
+    restart(shop, flat(["a"]))
     for loop in ("p/b", "p/c"):
         shop.see(o.StopSeen(loop, 1))
     landed(shop, ground, "p/a")
