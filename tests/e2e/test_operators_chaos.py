@@ -150,13 +150,15 @@ def look_back(repo: Repo) -> None:
 def mend(repo: Repo) -> None:
     """Do all that a person would who wants everything done."""
     (repo.desk / "calm").touch()
-    repo.write({"plan.md": plan_text()})
+    repo.write({"plan.md": f"{plan_text()}All of it.\n"})  # a text that was rejected does not count again
     repo.loopr("start", "--no-run", "--yes", "plan.md")
     for _ in range(8):
         for lease in repo.loopr("lease", "list", "--json").document["leases"]:
             repo.loopr("lease", "release", lease["lease"], code=None)
         repo.loopr("resume", "--all")
         repo.loopr("resume", "project:default", *operating.LOOPS)
+        for each in repo.loopr("status", "--json").document["offered"]:
+            repo.loopr("approve", each["loop"], "--file")
         for status, words in _BACK.items():
             loops = [each for each, found in repo.statuses().items() if found == status]
             if loops:
