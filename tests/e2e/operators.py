@@ -111,9 +111,11 @@ def stand(repo: Repo, loops: Sequence[str]) -> None:
 
 
 def restart(repo: Repo, loops: Sequence[str], *, bodies: Sequence[str] = (), first: Sequence[str] = ()) -> None:
-    """Start the plan again, with other loops or other work."""
+    """Start the plan again, with other loops or other work; loops are at work, so it is offered, and taken."""
     repo.write({"plan.md": plan_text(repo, loops, bodies=bodies, first=first)})
-    repo.loopr("start", "--no-run", "--yes", "plan.md")
+    assert "`loopr approve demo --file`" in repo.loopr("start", "--no-run", "--yes", "plan.md").err
+    repo.loopr("approve", "demo", "--file")
+    repo.loopr("start", "--no-run", "plan.md")
 
 
 def ways(repo: Repo) -> Iterator[Way]:

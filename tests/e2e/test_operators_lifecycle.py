@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from loopr.core import events as e
+from loopr.core import offer_events as f
 from loopr.core.judge_events import VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
+from loopr.core.plan_events import LandingBegan
+from loopr.core.workspace_events import SteeringRefused
 from loopr.world.journal import Journal
 from tests.e2e.operators import STATUSES, TOP, Way, ids, names, restart, stand, ways
 from tests.e2e.repos import Repo, opened
@@ -156,15 +159,17 @@ BY_HAND: list[type[e.LoopEvent]] = [
 """What a person, a script or a pull worker can bring about."""
 OTHERS = {
     *(e.AttemptStarted, e.UsageSeen, e.JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, e.Conflicted),
-    *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone, VerdictGiven),
+    *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone, VerdictGiven, LandingBegan, SteeringRefused),
+    *(f.ArtifactOffered, f.ArtifactUnread, f.OfferGone, f.OfferReplaced, f.OfferRejected, f.CompletionUndone),
 }
-"""What the engine alone finds out; other tests bring it about."""
+"""What the engine alone finds out, what files become, and what a loop is refused: other tests bring it about."""
 NOT_BY_HAND: dict[type[e.LoopEvent], set[Status]] = {
     e.LeaseReleased: {S.LEASED},  # what our own crash came before
     e.LeaseExpired: {S.LEASED},  # a pull worker's loop runs at once
     e.Refused: {S.CHECKING, S.LANDING},  # the engine's own verdicts
     e.SetAside: {S.LEASED, S.CHECKING, S.LANDING},
-    e.OutlineChanged: LIVE | {S.AWAITING, S.PARKED, S.FAILED},  # what completes by declaration never has a lease
+    e.Deferred: {S.LANDING},  # only what has begun to land, which an engine does
+    e.OutlineChanged: LIVE | {S.AWAITING, S.LANDING, S.PARKED, S.FAILED},  # settled: no lease
 }
 """Of these, the statuses in which it is the engine that does, or nobody."""
 BOTH_ENDS = {
@@ -177,9 +182,9 @@ MOVED = ("pending", "leased", "running", "checking", "complete", "parked", "fail
 COHORTS = {
     "drop": (*MOVED, "awaiting"),
     "edit": (*MOVED, "awaiting", "landing"),
-    "gone": (*MOVED, "awaiting", "cancelled"),
+    "gone": (*MOVED, "awaiting", "landing", "cancelled"),
     "cancel": (*MOVED, "awaiting", "landing"),
-    "stop": ("leased", "running", "checking"),
+    "stop": ("leased", "running", "checking", "landing"),
     "retry": ("parked", "failed"),
     "fresh": ("complete", "parked", "failed", "cancelled"),
     "say": ("awaiting",),
@@ -251,6 +256,7 @@ def change(repo: Repo, loops: list[str]) -> None:
     kept.unlink()
     first = names("pull", PULLED)
     restart(repo, [each for each in loops if each not in of("gone")], first=first, bodies=of("edit"))
+    repo.loopr("approve", *(each for each in of("drop") if each != "complete-drop"), "--file")  # that counts at once
     kept.write_text(text)
     restart(repo, loops, first=first, bodies=of("edit"))
 
