@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 MOST_NAMED = 20
 MOST_REJECTED = 50
 
+FILE = "file"  # by whom a loop was completed, where nobody knows whose its file is
+
 
 class Offers(NamedTuple):
     """What lies at a loop's place and does not count, or not all of it, by digests.

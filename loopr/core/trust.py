@@ -19,11 +19,10 @@ from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.observations import FileSeen
 from loopr.core.offering import is_foreign
-from loopr.core.offers import MOST_NAMED
+from loopr.core.offers import FILE, MOST_NAMED
 from loopr.core.scene import Scene
 from loopr.errors import UserError
 
-FILE = "file"  # by whom a loop was completed, where nobody knows whose its file is
 _COMPLETES = frozenset({Status.PENDING, Status.PARKED, Status.FAILED})
 
 

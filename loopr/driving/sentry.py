@@ -161,7 +161,7 @@ class Sentry:
         """Blame whoever was alone, and word what is to be told."""
         touched = self._touched(found)
         names = broken + [_named(each, back.get(each.name, "")) for each in touched]
-        during = tuple(dict.fromkeys(run.rpartition("#")[0] for run in self._live))
+        during = tuple(sorted({run.rpartition("#")[0] for run in self._live}))
         if names:
             self._news.append(o.HarmSeen(self._number(), _few(names), during))
             if len(self._live) == 1:

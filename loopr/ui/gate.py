@@ -52,10 +52,6 @@ def _refused(
     asker, rights, scene, above = asked
     if asker.kind == "person":
         return None
-    chosen = [*workspace.overrides, *(variables(workspace.environ) if asker.kind != "worker" else ())]
-    if chosen:
-        reason = f"{asker.name} may not choose settings for its own wish: {_plain(chosen[:1])}"
-        return asker, Refusal(reason, "leave `--set` and such variables out: loopr.yml says how loops work")
     line = " ".join(["loopr", wish, *said])
     for each, theirs in ((asker, rights), *above):
         found = refusal(each, wish, theirs, (), line)
@@ -63,7 +59,11 @@ def _refused(
             found = refusal(each, wish, theirs, means(scene) if means is not None else said, line)
         if found is not None:
             return each, found
-    return None
+    chosen = [*workspace.overrides, *(variables(workspace.environ) if asker.kind != "worker" else ())]
+    if not chosen:
+        return None
+    reason = f"{asker.name} may not choose settings for its own wish: {_plain(chosen[:1])}"
+    return asker, Refusal(reason, "leave `--set` and such variables out: loopr.yml says how loops work")
 
 
 def _tell(workspace: Workspace, scene: Scene, lease: str, wish: str, said: Sequence[str]) -> None:

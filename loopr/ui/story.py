@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from loopr.core.trust import FILE
+from loopr.core.offers import FILE
 from loopr.ui.views import Row, instant
 
 

@@ -20,7 +20,7 @@ from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.offering import MOST_NAMED, words_for
-from loopr.core.trust import FILE
+from loopr.core.offers import FILE
 from loopr.ui.render import left_by, plain
 from loopr.ui.story import foreign, moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens

@@ -93,7 +93,7 @@ def start(order: Message, us: Watcher) -> Started:
 def complete(folder: str, run: Run) -> None:
     """Write the command's pid into the claim, for whoever finds it when both launcher and supervisor are gone."""
     with suppress(OSError):
-        descriptor = os.open(f"{folder}/{words.RUN}", os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open(f"{folder}/{words.RUN}", os.O_WRONLY | words.HARMLESS)
         try:
             os.pwrite(descriptor, *words.pid_part(run._replace(pid_start=proc.start_time(run.pid))))
         finally:
