@@ -92,9 +92,8 @@ def _accepted(data: Mapping[str, Any]) -> str:
 
 def _kept(data: Mapping[str, Any]) -> str:
     """Tell of a file that nothing counts by yet, and when it is remembered no longer."""
-    if data.get("digest"):
-        return f"{data.get('place', '')} came {_meanwhile(data)}"
-    return "it is a person's now"
+    came = f"came {_meanwhile(data)}" if data.get("digest") else "is a person's now"
+    return f"{data.get('place', '')} {came}"
 
 
 def _grown(data: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loopr.core import observations as o
 from loopr.core.model import Failure
 from loopr.engine import compare
 from loopr.errors import UserError
@@ -175,8 +176,10 @@ def test_a_cancel_and_the_way_back(four: Desk) -> None:
 
 
 def test_a_cancel_of_what_lands(asked: Desk) -> None:
-    """A cancel does not interrupt a landing, and says when it will count."""
-    asked("approve", "a")
+    """A cancel does not interrupt a landing that has begun, and says when it will count; another gives way to it."""
+    asked("approve", "a", "b")
+    assert asked("cancel", "b").out.startswith("p/b  cancelled  attempt 1 was told to stop")
+    asked.see(o.LandingReady("p/a", asked.loop("p/a").attempt))
     assert asked("cancel", "a").out == "p/a  cancelled once it has landed  its commits land now\n"
     assert statuses(asked)["p/a"] == "landing"
 
