@@ -368,7 +368,8 @@ def test_a_supervisor_that_is_stopped_again_and_again_goes_with_its_crew(yard: Y
     """A command that never lets its supervisor go on is ended with all that it has started, and it is told why."""
     stop = "setsid sleep 1000 & while :; do kill -STOP $PPID; done"
     outcome = yard.sh(f"trap '' TERM; {stop}", grace_ms=60_000)
-    assert (outcome.reason, outcome.signal) == ("killed", signal.SIGKILL)
+    assert outcome.reason == "killed"
+    assert outcome.signal in (signal.SIGKILL, None)  # None: another one saw its end before the launcher did
     assert outcome.message == "its supervisor was stopped again and again"
     assert yard.marked() == {}
 

@@ -238,7 +238,7 @@ def test_only_one_that_was_alone_is_to_blame(model: Path, tmp_path: Path) -> Non
     assert [each.touched for each in told.values()] == [(), (), ()]
     assert [(each.names, each.during) for each in told["first#1"].news] == [
         (("config alias.st (is put back)",), ("first", "second")),
-        (("config alias.lg (is put back)",), ("first", "second", "late")),
+        (("config alias.lg (is put back)",), ("first", "late", "second")),
     ]
     assert [each.grown for each in told.values()] == [("refs/tags/v9",), (), ()], "what harms nobody is told once"
     sentry.begin("next#1")
