@@ -5,6 +5,7 @@ Begun again after a crash, it follows the command that runs already, or reads ho
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Generator
@@ -43,7 +44,7 @@ from loopr.world.repo.tips import alone_with_plans
 from loopr.world.repo.words import Committed, Message
 from loopr.world.repo.worktrees import take
 from loopr.world.result_file import Advice, Reported, read_advice
-from loopr.world.runs import CIRCUMSTANCES, OUTPUT, Refusal
+from loopr.world.runs import CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
 
 CONFLICTED = "conflicted"
 TRIES_TOGETHER = 32  # commits that a loop has of its own, at most: git walks them
@@ -187,7 +188,8 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
 
 def _note_spot(kit: Kit, task: Task, spot: Spot) -> Spot:
     """Write down where an attempt works, and which iteration it is."""
-    said = {"folder": str(spot.folder), "base_commit": spot.base_commit, "iteration": str(task.loop.iteration)}
+    folder = os.path.relpath(spot.folder, kit.place.root)
+    said = {FOLDER: folder, "base_commit": spot.base_commit, "iteration": str(task.loop.iteration)}
     if task.loop.lease is not None and task.loop.lease.expires_at is not None:
         said[HOLDER] = task.loop.lease.holder
     elif task.preset is not None:
@@ -312,8 +314,7 @@ def message_of(kit: Kit, task: Task) -> Message:
 
 def folder_of(kit: Kit, task: Task) -> Path:
     """Return where the attempt works."""
-    noted = kit.runs.circumstances(task.name, task.attempt).get("folder")
-    return Path(noted) if noted else kit.worktrees / task.name
+    return kit.runs.place_of(task.name, task.attempt) or kit.worktrees / task.name
 
 
 def limits_of(task: Task) -> dict[str, int]:

@@ -117,7 +117,7 @@ def kit_of(around: Surroundings, clock: Callable[[], int]) -> Kit:
         grounds,
         {repo: Sentry(ground, repo, clock) for repo, ground in grounds.items()},
         around.hands(),
-        Runs(place.state),
+        Runs(place.state, place.root),
         _prompts(around),
         dict(around.environ),  # the system's own mapping decodes all of it again and again
         clock,

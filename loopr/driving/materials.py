@@ -250,7 +250,7 @@ def would_be_reviewed(kit: Kit, forest: Forest, loop: Loop, entry: Entry | None,
     if not 1 <= number <= passes:
         raise UserError(f"a {loop.type} has {passes} review{'s' * (passes > 1)}, not {number}")
     about = prompts.Pass(number, passes, prompts.looks_of(number, passes), "(what it will have handed over)")
-    spot = Spot(Path(kit.runs.circumstances(loop.name, loop.attempt).get("folder") or kit.worktrees / loop.name))
+    spot = Spot(kit.runs.place_of(loop.name, loop.attempt) or kit.worktrees / loop.name)
     text = kit.prompts.render_review(_iteration(kit, task, setting_of(kit, task, spot)), about)
     return Asked(loop.attempt, text, False)
 
@@ -276,7 +276,7 @@ def would_be_asked(kit: Kit, forest: Forest, loop: Loop, entry: Entry | None, at
             return Asked(loop.attempt, text, True)
     ahead = loop if loop.lease is not None else loop._replace(attempt=loop.attempt + 1)
     task = kit.task(forest, ahead, entry)._replace(siblings=siblings_of(forest, loop))
-    spot = Spot(Path(kit.runs.circumstances(loop.name, loop.attempt).get("folder") or kit.worktrees / loop.name))
+    spot = Spot(kit.runs.place_of(loop.name, loop.attempt) or kit.worktrees / loop.name)
     return Asked(ahead.attempt, kit.prompts.render(_iteration(kit, task, setting_of(kit, task, spot))), False)
 
 

@@ -37,9 +37,8 @@ class Site(NamedTuple):
 
 def site_of(runs: Runs, name: str, attempt: int) -> Site | None:
     """Return where an attempt works, None if it was never given a place."""
-    said = runs.circumstances(name, attempt)
-    folder = said.get("folder")
-    return Site(attempt, Path(folder), said.get(HOLDER, ""), ENDED in said) if folder else None
+    said, folder = runs.circumstances(name, attempt), runs.place_of(name, attempt)
+    return Site(attempt, folder, said.get(HOLDER, ""), ENDED in said) if folder is not None else None
 
 
 def last_site(runs: Runs, name: str, before: int = _LATEST) -> Site | None:

@@ -160,15 +160,14 @@ class Place:
         loop_id, _, attempt = lease.rpartition("#")
         self._workspace, self._scene = workspace, scene
         self._loop, self._attempt = scene.loops[loop_id], int(attempt)
-        self._runs = Runs(workspace.place.state)
+        self._runs = Runs(workspace.place.state, workspace.place.root)
         names = (generation_name(loop_id, each) for each in range(self._loop.generation, 0, -1))
         self._name = next((each for each in names if self._runs.folder(each, self._attempt).is_dir()), self._loop.name)
 
     @property
     def folder(self) -> Path | None:
         """Where the work is, None if it was never given a place."""
-        noted = self._runs.circumstances(self._name, self._attempt).get("folder")
-        return Path(noted) if noted else None
+        return self._runs.place_of(self._name, self._attempt)
 
     @property
     def holder(self) -> str:

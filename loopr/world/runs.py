@@ -22,6 +22,7 @@ MOST_NOTED = 1_024
 MOST_COUNTED = 1 << 20
 _COUNTING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
 PUT_BACK = "put_back.json"
+FOLDER = "folder"
 
 
 class Refusal(NamedTuple):
@@ -43,9 +44,10 @@ class Try(NamedTuple):
 class Runs:
     """All run folders of a workspace."""
 
-    def __init__(self, state: Path) -> None:
-        """Name the folder of the state."""
+    def __init__(self, state: Path, top: Path | None = None) -> None:
+        """Name the folder of the state, and that of the workspace where folders of attempts are asked for."""
         self.root = state / "runs"
+        self._top = top or Path()
         self._folders: dict[str, Path] = {}  # of late: a path that is kept is taken apart only once
         self._noted: dict[tuple[str, int], dict[str, str]] = {}  # what was noted of late is asked for several times
 
@@ -139,6 +141,16 @@ class Runs:
             return self._noted[name, attempt]
         said = _read(self.folder(name, attempt) / CIRCUMSTANCES)
         return {key: str(value) for key, value in said.items()} if said is not None else {}
+
+    def place_of(self, name: str, attempt: int) -> Path | None:
+        """Return the folder that an attempt works in, None if it was never given one.
+
+        It is told as seen from the workspace, which may have been moved since; earlier versions told all of it.
+        """
+        folder = self.circumstances(name, attempt).get(FOLDER, "")
+        if folder.startswith("/") and not folder.startswith(f"{self._top}/"):
+            folder = folder.split("/", folder.count("/") - 1)[-1]
+        return self._top / folder if folder else None
 
     def note_usage(self, name: str, attempt: int, said: dict[str, Any], step: str = "") -> None:
         """Keep what an agent has used, and how it said that its work ended."""

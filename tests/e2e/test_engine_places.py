@@ -50,6 +50,24 @@ def test_odd_paths(tmp_path: Path, name: str) -> None:
         assert repo.users() == users
 
 
+def test_a_workspace_that_was_moved(tmp_path: Path) -> None:
+    """What waited for a word is judged and lands where it lies now, and nothing is made where it lay before."""
+    before, after = tmp_path / "before", tmp_path / "after/repo"
+    work = '{run: \'echo x > "$(basename "$LOOPR_LOOP").txt"\', check: test -e README, approve: true}'
+    with opened(tmp_path / "x", root=before) as repo:
+        repo.found()
+        repo.settings(f"types:\n  plan: {{child: code}}\n  code: {work}\n")
+        repo.write({"plan.md": PLAN.replace(", needs: [a]", "")})
+        repo.loopr("start", "plan.md", code=4)
+    after.parent.mkdir()
+    before.rename(after)
+    with opened(tmp_path / "y", root=after) as repo:
+        repo.loopr("approve", "demo/a", "demo/b")  # whichever lands later is judged once more, upon the other
+        repo.loopr("run")
+        both_landed(repo)
+    assert not before.exists()
+
+
 def test_odd_names_of_files(repo: Repo) -> None:
     """Files whose names have spaces, line breaks, quotes or bytes that are no text land as they are."""
     odd = """touch 'a b' 'ü"' "$(printf 'new\\nline')" "$(printf 'no\\377text')"; mkdir -- -x; touch ./-x/-y"""
