@@ -6,12 +6,13 @@ does the same.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -60,27 +61,70 @@ def plain_folders(worktrees: Path, in_use: Set[str], occupied: Callable[[Path], 
 def remove_plain(worktrees: Path, names: Iterable[str]) -> set[str]:
     """Remove plain or empty folders, out of sight by rename first, so that no half of one is ever there; say which."""
     gone: set[str] = set()
-    going = worktrees / _GOING
-    going.mkdir(exist_ok=True)
-    place = tempfile.mkdtemp(dir=going)
-    for name in names:
-        folder = worktrees / name
-        if Path(name).name == name and not name.startswith(".") and not folder.is_symlink():
-            with suppress(OSError):
-                if (folder / _MARK).is_file() or not any(folder.iterdir()):
-                    folder.rename(f"{place}/{name}")
-                    gone.add(name)
+    with _out_of_sight(worktrees / _GOING) as place:
+        for name in names:
+            folder = worktrees / name
+            if Path(name).name == name and not name.startswith(".") and not folder.is_symlink():
+                with suppress(OSError):
+                    if (folder / _MARK).is_file() or not any(folder.iterdir()):
+                        folder.rename(place / name)
+                        gone.add(name)
     clear_going(worktrees)
     return gone
 
 
+@contextmanager
+def _out_of_sight(going: Path) -> Iterator[Path]:
+    """Give a place that is nobody else's to clear, until it is left: other threads and processes clear theirs."""
+    while True:
+        if going.is_symlink():
+            going.unlink()
+        going.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):  # another one found it empty, and cleared it before it was held
+            place = Path(tempfile.mkdtemp(dir=going))
+            descriptor = _hold(place)
+            if descriptor is not None:
+                break
+    try:
+        yield place
+    finally:
+        os.close(descriptor)
+
+
+def _hold(place: Path) -> int | None:
+    """Hold a place out of sight; None where another one does, or has cleared it."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.lexists(place):  # no other place ever has its name
+            return descriptor
+    os.close(descriptor)
+    return None
+
+
 def clear_going(worktrees: Path) -> None:
-    """Remove what is out of sight already, and what a crash has left there.
+    """Remove what is out of sight already, and what a crash has left there, but for what another one holds.
 
     A process of its own does it as far as it can: a thread of ours would hold up all others at every file.
     """
     going = worktrees / _GOING
-    if going.exists():
-        with suppress(OSError):
-            subprocess.run(["rm", "-rf", "--", going], check=False, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
-        shutil.rmtree(going, ignore_errors=True)
+    with suppress(OSError):
+        if going.is_symlink():  # what lies where it leads is not ours
+            going.unlink()
+        for place in sorted(going.iterdir()):
+            _clear(place)
+        going.rmdir()
+
+
+def _clear(place: Path) -> None:
+    """Remove a place out of sight, unless another one is about to fill it."""
+    with suppress(OSError):
+        descriptor = _hold(place)
+        if descriptor is None:
+            return
+        try:
+            rm = ["rm", "-rf", "--", str(place)]
+            subprocess.run(rm, check=False, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+            shutil.rmtree(place, ignore_errors=True)
+        finally:
+            os.close(descriptor)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,48 @@ def test_what_a_crash_has_left_out_of_sight_is_cleared(tmp_path: Path) -> None:
     write(ground.worktrees, {".gone/abc/old.g1/.loopr/plain": "", ".gone/abc/old.g1/x.txt": "x\n"})
     plain.clear_going(ground.worktrees)
     assert [each.name for each in ground.worktrees.iterdir()] == [folder.name]
+
+
+@pytest.mark.parametrize("moment", ["held", "not held yet"])
+def test_two_that_take_folders_away_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """One that is done clears nothing which another is about to move out of sight: both go."""
+    worktrees = tmp_path / "worktrees"
+    for name in ("one.g1", "two.g1"):
+        plain.ensure_plain(worktrees, name)
+    others, make = list[set[str]](), tempfile.mkdtemp
+
+    def other() -> None:
+        if not others:
+            others.append(set())
+            others[0] |= plain.remove_plain(worktrees, ["two.g1"])
+
+    def made(dir: Path) -> str:
+        place = make(dir=dir)
+        if moment == "not held yet":
+            other()
+        return place
+
+    def names() -> Iterator[str]:
+        if moment == "held":
+            other()
+        yield "one.g1"
+
+    monkeypatch.setattr(tempfile, "mkdtemp", made)
+    assert plain.remove_plain(worktrees, names()) == {"one.g1"}
+    assert others == [{"two.g1"}]
+    assert list(worktrees.iterdir()) == []
+
+
+def test_what_a_link_leads_to_is_not_cleared(tmp_path: Path) -> None:
+    """Where a loop has put a link in the place of what is out of sight, nothing that lies where it leads goes."""
+    worktrees = tmp_path / "worktrees"
+    write(tmp_path / "elsewhere", {"mine/x.txt": "x\n"})
+    worktrees.mkdir()
+    (worktrees / ".gone").symlink_to(tmp_path / "elsewhere")
+    plain.clear_going(worktrees)
+    assert (tmp_path / "elsewhere/mine/x.txt").exists()
+    (worktrees / ".gone").symlink_to(tmp_path / "elsewhere")
+    plain.ensure_plain(worktrees, "one.g1")
+    assert plain.remove_plain(worktrees, ["one.g1"]) == {"one.g1"}
+    assert [each.name for each in (tmp_path / "elsewhere").iterdir()] == ["mine"]
+    assert list(worktrees.iterdir()) == []
