@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -57,6 +58,8 @@ def publishing(path: Path, raw: bytes, may_go: MayGo = anything) -> Callable[[],
     """
     with _telling(f"cannot write {path}"):
         if _holds(path, raw):
+            if may_go is not anything:
+                _clear_drafts(path, raw)
             return lambda: True
         made = _make_folders(path.parent)
         draft = path.with_name(f".{path.name}.tmp")
@@ -84,10 +87,11 @@ def clear(path: Path, may_go: MayGo) -> bool:
             return False
         raw = content(aside)
         if raw is not None and may_go(raw):
-            aside.unlink()
+            aside.unlink(missing_ok=True)
             _sync_folder(path.parent)
             return True
-        name_if_free(aside, path)
+        with suppress(FileNotFoundError):  # this very text was published meanwhile
+            name_if_free(aside, path)
         return False
 
 
@@ -175,6 +179,8 @@ def _write_draft(file: int, draft: Path, path: Path, text: _Text, made: Sequence
             with _gone_if_it_fails(draft):
                 os.fsync(file)
                 done = _take_name(draft, path, text.may_go)
+            if text.may_go is not anything:
+                _clear_drafts(path, text.raw)
             for each in folders:
                 os.fsync(each)
         return done
@@ -193,6 +199,26 @@ def _take_name(draft: Path, path: Path, may_go: MayGo) -> bool:
     fresh = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     draft.rename(fresh)
     return take_place(fresh, path, may_go)
+
+
+def _clear_drafts(path: Path, raw: bytes) -> None:
+    """Remove hidden drafts of this very text whose writers were killed: one that lives holds its own.
+
+    Any other text stays: it may be a person's, which came out of its place at that moment.
+    """
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}\.tmp")
+    with suppress(OSError):
+        for draft in [each for each in path.parent.iterdir() if name.fullmatch(each.name)]:
+            if _holds(draft, raw):
+                _clear_draft(draft)
+
+
+def _clear_draft(draft: Path) -> None:
+    """Remove a hidden draft, unless somebody holds it."""
+    with suppress(OSError), _opened(draft, os.O_RDONLY | os.O_NONBLOCK) as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(file, draft):
+            draft.unlink()
 
 
 @contextmanager

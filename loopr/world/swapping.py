@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MOST_BYTES = 2 * 1024 * 1024  # of a file that may be one of ours
@@ -50,7 +50,7 @@ def take_place(fresh: Path, path: Path, may_go: Callable[[bytes], bool]) -> bool
                 continue  # the name is free by now
         came = content(fresh)
         if came is not None and may_go(came):
-            fresh.unlink()
+            fresh.unlink(missing_ok=True)
             return True
         _give_back(fresh, path, mine)
         return False
@@ -101,7 +101,8 @@ def _give_back(theirs: Path, path: Path, mine: _Identity | None) -> None:
         try:
             exchange(theirs, path)
         except FileNotFoundError:  # ours was taken away in this very moment
-            name_if_free(theirs, path)
+            with suppress(FileNotFoundError):  # or this very text was published by another
+                name_if_free(theirs, path)
             return
         if identity(theirs) == mine:
             theirs.unlink()

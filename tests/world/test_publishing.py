@@ -14,6 +14,7 @@ from threading import Thread
 import pytest
 
 from loopr.errors import WorldError
+from loopr.world import publishing as publishing_module
 from loopr.world.publishing import publish, publishing, put_back
 
 
@@ -278,3 +279,53 @@ def test_saves_that_never_end(tmp_path: Path) -> None:
     editor.join(60)
     assert path.read_bytes() == b"person %d" % count
     assert files_below(tmp_path) == ["spec.md"]
+
+
+# --- what a killed writer has left ------------------------------------------------------------------
+
+
+def leave_draft(path: Path, raw: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Publish up to the moment before the file takes its place; return the name of what is left."""
+
+    def die(*_: object) -> bool:
+        os._exit(0)
+
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(publishing_module, "take_place", die)
+        publish(path, raw, known())
+    assert os.waitpid(child, 0)[1] == 0
+    (left,) = (each.name for each in path.parent.iterdir() if each != path)
+    return left
+
+
+@pytest.mark.parametrize("there", [b"", b"text"], ids=["nothing there", "the text is there"])
+def test_a_killed_writers_draft_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bytes) -> None:
+    """The next one who publishes the same text takes away what was left of it, and no other file."""
+    path = tmp_path / "plan.md"
+    left = leave_draft(path, b"text", monkeypatch)
+    assert (tmp_path / left).read_bytes() == b"text"
+    if there:
+        path.write_bytes(there)
+    others = {left.replace(".plan.md.", ".plan.md.x"): b"text", ".other.md.0123456789ab.tmp": b"text"}
+    others |= {".plan.md.0123456789ab.tmp": b"a person's", ".plan.md.tmp.md": b"text"}
+    for name, raw in others.items():
+        (tmp_path / name).write_bytes(raw)
+    os.mkfifo(tmp_path / ".plan.md.ba9876543210.tmp")
+    assert publish(path, b"text", known())
+    assert files_below(tmp_path) == sorted([*others, "plan.md", ".plan.md.ba9876543210.tmp"])
+
+
+def test_a_living_writers_draft_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draft that its writer holds is not taken away under it, whichever text it has."""
+    path, real, others = tmp_path / "plan.md", publishing_module.take_place, list[bool]()
+
+    def meanwhile(fresh: Path, place: Path, may_go: Callable[[bytes], bool]) -> bool:
+        if not others:
+            others.append(False)
+            others[0] = publish(path, b"text", known(b"text"))
+        return real(fresh, place, may_go)
+
+    monkeypatch.setattr(publishing_module, "take_place", meanwhile)
+    assert publish(path, b"text", known(b"text"))
+    assert (others, path.read_bytes(), files_below(tmp_path)) == ([True], b"text", ["plan.md"])
