@@ -19,6 +19,7 @@ from loopr.core.scene import Scene
 from loopr.errors import Problem, SettingsError
 from loopr.world.place import common_git_dir, other_workspace, remember_place, repository_around
 from loopr.world.repo.ground import HEADS, PLANS, Ground, open_ground
+from loopr.world.repo.guarding import guard_as_begun
 from loopr.world.repo.refs import read_refs
 
 if TYPE_CHECKING:
@@ -95,10 +96,19 @@ def ground_of(workspace: Settled, repo: str = OWN_REPO) -> Ground:
 _NO_REPO = "projects.NAME.repo gives one to the plans that begin from then on"
 
 
+def ground_beside(workspace: Settled, scene: Scene, repo: str) -> Ground:
+    """Open a repository beside those at work: git runs no program there that was set since they began."""
+    ground = ground_of(workspace, repo)
+    plans = {scene.loops[each].plan for each in scene.occupancy.loops}
+    if any(repo_of_plan(workspace, scene, plan) == repo for plan in plans):
+        guard_as_begun(ground)
+    return ground
+
+
 def ground_of_plan(workspace: Settled, scene: Scene, plan: str) -> Ground | None:
     """Open the repository that a plan works in, None if it works without git."""
     repo = repo_of_plan(workspace, scene, plan)
-    return ground_of(workspace, repo) if top_of(workspace, repo) is not None else None
+    return ground_beside(workspace, scene, repo) if top_of(workspace, repo) is not None else None
 
 
 def grounds_of(workspace: Settled) -> dict[str, Ground]:

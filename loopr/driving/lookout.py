@@ -15,6 +15,7 @@ from loopr.core.observations import Trouble
 from loopr.driving.acts import Asked, Do, Tell
 from loopr.driving.kit import Kit, Task
 from loopr.driving.sentry import NOTHING, Changed, Sentry
+from loopr.world.repo.guarding import guard_as_begun
 
 _AT_WORK = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 
@@ -58,8 +59,16 @@ def leave(kit: Kit, task: Task) -> None:
 
 
 def begin_afresh(kit: Kit, forest: Forest, leased: Iterable[str]) -> None:
-    """Note how all is before pull workers begin, where nothing else is at work: an engine to come compares with it."""
-    if set(leased).issuperset(forest.occupancy.loops):
+    """Note how all is before pull workers begin, where nothing else is at work: an engine to come compares with it.
+
+    Else what was there when that began is a person's, and nothing else runs.
+    """
+    others = forest.occupancy.loops.keys() - set(leased)
+    busy = {kit.repo_of(forest, forest.loops[each]) for each in others}
+    for repo, ground in kit.grounds.items():
+        if repo in busy:
+            guard_as_begun(ground)
+    if not others:
         for sentry in kit.sentries.values():
             sentry.begin("")
 

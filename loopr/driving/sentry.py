@@ -17,7 +17,7 @@ from typing import NamedTuple
 from loopr.core import observations as o
 from loopr.core.policy import OWN_REPO
 from loopr.world.repo.ground import HEADS, Ground
-from loopr.world.repo.guarding import guard
+from loopr.world.repo.guarding import guard, guard_as_begun
 from loopr.world.repo.keeping import bring_back, keep, note_seen, read_seen
 from loopr.world.repo.restoring import IS_BACK, put_back
 from loopr.world.repo.watch import Sight, changes, look, read_sight, setting_files, settings_of, top_refs
@@ -67,12 +67,12 @@ class Sentry:
         with self._alone:
             if not runs:
                 return
+            guard_as_begun(self._ground)
             told, text = _parts(read_seen(self._ground))
             self._sight = read_sight(text)
             self._live = {run: [] for run in runs}
             self._news = told
             if self._sight is not None:
-                guard(self._ground)
                 self._notice()
 
     def begin(self, run: str) -> None:

@@ -40,7 +40,7 @@ class Adopted(NamedTuple):
 @framed
 def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, yes: bool) -> int:
     """Bring a commit into a plan: what others put on its branch, or what you name; nothing judges it."""
-    from loopr.grounds import ground_of, repo_of_plan, stands_at
+    from loopr.grounds import ground_beside, repo_of_plan, stands_at
     from loopr.ui.steering import deciding
     from loopr.world.repo.tips import keep
 
@@ -50,7 +50,7 @@ def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, ye
         found = forest.loops[find_id(forest.loops, plan)]
         if found.parent is not None:
             raise UserError(f"{found.id} is a {found.type}, and plans adopt", hint=f"loopr adopt {found.plan}")
-        ground = ground_of(frame.workspace, repo_of_plan(frame.workspace, forest, found.id))
+        ground = ground_beside(frame.workspace, forest, repo_of_plan(frame.workspace, forest, found.id))
         stands = stands_at(ground, forest, found.id)
         if not stands:
             raise UserError(f"{found.id} has no branch yet", hint="it gets one at its first lease")

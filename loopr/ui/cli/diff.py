@@ -40,11 +40,11 @@ class Range(NamedTuple):
 @framed
 def diff_verb(frame: Frame, loop: str, stat: bool) -> None:
     """Show a loop's change: on its branch, or as it has landed; of a plan, all that has landed on its branch."""
-    from loopr.grounds import ground_of, repo_of_plan
+    from loopr.grounds import ground_beside, repo_of_plan
 
     scene = frame.workspace.look().scene
     found = scene.loops[find_id(scene.loops, loop)]
-    ground = ground_of(frame.workspace, repo_of_plan(frame.workspace, scene, found.plan))
+    ground = ground_beside(frame.workspace, scene, repo_of_plan(frame.workspace, scene, found.plan))
     change = _of_plan(ground, scene, found) if found.parent is None else _of_loop(ground, scene, found)
     if frame.as_json:
         frame.document(views.document(wiring.wall_clock(), _document(ground, found, change, stat)))

@@ -80,7 +80,7 @@ def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
 
 def _grounds(frame: Frame, scene: Scene) -> dict[str, Ground]:
     """Open every repository that there is: those of projects, and those that plans began in."""
-    from loopr.grounds import ground_of, repos, top_of
+    from loopr.grounds import ground_beside, repos, top_of
 
     workspace = frame.workspace
     found: dict[str, Ground] = {}
@@ -88,7 +88,7 @@ def _grounds(frame: Frame, scene: Scene) -> dict[str, Ground]:
         if top_of(workspace, repo) is None:
             continue
         try:
-            ground = ground_of(workspace, repo)
+            ground = ground_beside(workspace, scene, repo)
             if all(each.common != ground.common for each in found.values()):
                 found[repo] = ground
         except SettingsError as error:

@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 @framed
 def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> int:
     """Bring a plan that is done home to the branch it began at, and the checkout that has that branch along."""
-    from loopr.grounds import ground_of, repo_of_plan
+    from loopr.grounds import ground_beside, repo_of_plan
 
     if not asked["dry_run"]:
         pass_gate(frame.workspace, "land --yes" if asked["yes"] else "land", [plan])
@@ -61,7 +61,7 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> in
         raise UserError(f"{found.id} is a {found.type}, and plans come home", hint=f"loopr land {found.plan}")
     bound = scene.shared.plans.get(found.id)
     how = Asked(onto or (bound.base_branch if bound is not None else ""), **asked)
-    ground = ground_of(frame.workspace, repo_of_plan(frame.workspace, scene, found.id))
+    ground = ground_beside(frame.workspace, scene, repo_of_plan(frame.workspace, scene, found.id))
     with _alone(ground):
         told = _bring(frame, ground, scene, found, how)
     if not told.problems and not how.dry_run:

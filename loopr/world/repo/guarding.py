@@ -1,20 +1,25 @@
 """Keeps our own calls of git from running what was not set when the work began.
 
 What was there at the beginning is a person's, such as a filter for large files, and goes on. Whatever a command has
-set since, in whichever of the files that git reads, is overruled. Must never know who has set it.
+set since, in whichever of the files that git reads, is overruled. What was there is written down, for other processes
+that come while the work goes on. Must never know who has set it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from loopr.world.repo.calls import GUARDS, Door, Environment, call
 from loopr.world.repo.ground import Ground
+from loopr.world.repo.keeping import PROGRAMS, note_seen, read_seen
 from loopr.world.repo.programs import harmless_value, runs_program
 
 _Marks = tuple[tuple[str, int, int, int], ...]
+_UNSEEN: _Marks = (("", -1, 0, 0),)  # as no file ever is
 
 
 def guard(ground: Ground) -> None:
@@ -23,6 +28,23 @@ def guard(ground: Ground) -> None:
     if not isinstance(last, _Guard) or last.marks != _marks(Path(name) for name, *_ in last.marks):
         known, files = _programs(ground.door)
         GUARDS[ground.common] = _Guard(known, _marks(files))
+        with suppress(OSError):  # a full disk keeps no loop from its work
+            note_seen(ground, json.dumps(known), PROGRAMS)
+
+
+def guard_as_begun(ground: Ground) -> None:
+    """Take the programs for a person's that were set when the work began, of which another process may have told.
+
+    Where that is not known, what is set now must do.
+    """
+    if ground.common in GUARDS:
+        return
+    try:
+        known = {str(key): str(value) for key, value in json.loads(read_seen(ground, PROGRAMS)).items()}
+    except (ValueError, AttributeError):
+        guard(ground)
+    else:
+        GUARDS[ground.common] = _Guard(known, _UNSEEN)
 
 
 class _Guard:

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import KEPT, Ground
 
-ASIDE, SEEN = "set-aside", "seen.json"
+ASIDE, SEEN, PROGRAMS = "set-aside", "seen.json", "programs.json"
 MOST_BYTES = 1 << 20
 
 
@@ -37,7 +38,7 @@ def keep(ground: Ground, names: Iterable[str]) -> None:
         if _is_small(source) and digest_of(source).rstrip("x") != digest_of(copy).rstrip("x"):
             _write(copy, source.read_bytes())
     for copy in folder.rglob("*"):
-        if copy.is_file() and copy.relative_to(folder).as_posix() not in wanted | {SEEN}:
+        if copy.is_file() and copy.relative_to(folder).as_posix() not in wanted | {SEEN, PROGRAMS}:
             copy.unlink(missing_ok=True)
 
 
@@ -56,17 +57,14 @@ def bring_back(ground: Ground, name: str, wanted: str | None = None) -> str:
     return f"is put back; what it was is kept as {aside}" if aside else "is put back"
 
 
-def note_seen(ground: Ground, text: str) -> None:
+def note_seen(ground: Ground, text: str, name: str = SEEN) -> None:
     """Keep what was seen, for an engine that takes over."""
-    _write(_folder(ground) / SEEN, text.encode())
+    _write(_folder(ground) / name, text.encode())
 
 
-def read_seen(ground: Ground) -> str:
+def read_seen(ground: Ground, name: str = SEEN) -> str:
     """Return what an earlier engine has seen last, nothing if that is not known."""
-    try:
-        return (_folder(ground) / SEEN).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
+    return read_line(_folder(ground) / name)
 
 
 def _folder(ground: Ground) -> Path:

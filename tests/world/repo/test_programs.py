@@ -12,6 +12,7 @@ from loopr.driving.sentry import Sentry
 from loopr.world.repo import commits, keeping
 from loopr.world.repo.calls import GUARDS, GitFailed
 from loopr.world.repo.ground import KEPT, Ground
+from loopr.world.repo.guarding import guard_as_begun
 from loopr.world.repo.landing import end_judging, lay_candidate
 from loopr.world.repo.programs import harmless_value, runs_program
 from loopr.world.repo.words import Candidate
@@ -123,6 +124,46 @@ def test_no_program_runs_that_is_planted_while_the_engine_is_at_it(scene: Scene,
     scene.plant(PLANTS[kind], take(scene.ground, NAME).folder)
     scene.by_engine()
     assert not scene.ran.exists()
+
+
+@pytest.mark.parametrize("kind", PLANTS)
+def test_no_program_runs_in_a_process_that_came_later(scene: Scene, kind: str) -> None:
+    """Another process, such as `loopr land` or the next engine, knows which programs were set when the work began."""
+    Sentry(scene.ground).begin("one#1")
+    GUARDS.clear()
+    scene.plant(PLANTS[kind], take(scene.ground, NAME).folder)
+    guard_as_begun(scene.ground)
+    scene.by_engine()
+    assert not scene.ran.exists()
+
+
+def test_a_filter_in_an_included_file_goes_on_in_a_process_that_came_later(scene: Scene) -> None:
+    """What a person has set before, in a file that their settings name, runs there as it always did."""
+    mine = scene.root.parent / "mine"
+    mine.write_text('[filter "e"]\nclean = sed s/new/NEW/\n')
+    git(scene.root, "config", "include.path", str(mine))
+    Sentry(scene.ground).begin("one#1")
+    GUARDS.clear()
+    scene.plant(["config filter.e.smudge RUN"], take(scene.ground, NAME).folder)
+    guard_as_begun(scene.ground)
+    scene.by_engine()
+    assert not scene.ran.exists()
+    assert git(scene.root, "show", "loopr/oauth.one.g1:new.txt") == "NEW"
+
+
+def test_once_nothing_is_at_work_what_is_set_is_a_persons(scene: Scene) -> None:
+    """What was kept for processes that come later gives way to what is set when the next work begins."""
+    Sentry(scene.ground).begin("one#1")
+    git(scene.root, "config", "filter.e.clean", "sed s/new/NEW/")
+    sentry = Sentry(scene.ground)
+    GUARDS.clear()
+    guard_as_begun(scene.ground)
+    sentry.begin("two#1")
+    GUARDS.clear()
+    guard_as_begun(scene.ground)
+    scene.plant([], take(scene.ground, NAME).folder)
+    scene.by_engine()
+    assert git(scene.root, "show", "loopr/oauth.one.g1:new.txt") == "NEW"
 
 
 NEVER_HEARD = {"an alias", "a helper for passwords", "ssh", "gpg", "an editor", "a pager"}
