@@ -280,6 +280,7 @@ class Landed(LoopEvent):
     attempt: int
     commit: str
     digest: str
+    put_back: tuple[str, ...] = ()  # protected files that the loop had changed: the plan's own are as they were
 
 
 # --- what a person says -------------------------------------------------------------------------------------------

@@ -152,6 +152,7 @@ class LandingDone(Observation):
     digest: str
     artifact: Artifact | None = None
     gave_way: str = ""
+    put_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from loopr.core.entries import Command
 from loopr.driving.kit import Kit, Task
-from loopr.world.environment import judges_in
+from loopr.world.judges import judges_in, stand_ins
 from loopr.world.place import SETTINGS_FILE
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.protection import Protect
@@ -19,7 +19,7 @@ from loopr.world.settings import Settings
 def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
     """Say which paths a loop may not change: settings, what its type protects, its judges."""
     words = judges_in([*_judging(kit, task), *_preparing(kit, task), *_wrapping(task)])
-    known = kit.named_files(ground, task.base_commit, words)
+    known = _known(kit, ground, task.base_commit, words)
     return Protect((SETTINGS_FILE, *known, *task.type.protect), task.type.protect_added == "keep", words)
 
 
@@ -31,8 +31,14 @@ def words_of_steps(kit: Kit, task: Task) -> tuple[str, ...]:
 def protect_of_steps(kit: Kit, task: Task, ground: Ground, tip: str) -> Protect | None:
     """Say which paths steps and wrappers name, None where they name none."""
     words = words_of_steps(kit, task)
-    known = {path for commit in (task.base_commit, tip) for path in kit.named_files(ground, commit, words)}
+    known = {path for commit in (task.base_commit, tip) for path in _known(kit, ground, commit, words)}
     return Protect(tuple(sorted(known)), named=words) if known else None
+
+
+def _known(kit: Kit, ground: Ground, commit: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """List the files of a commit that are named, and what must not be added beside them."""
+    files = kit.named_files(ground, commit, words)
+    return (*files, *stand_ins(words, files))
 
 
 def _judging(kit: Kit, task: Task) -> Iterator[Command | None]:

@@ -129,7 +129,8 @@ def _end(kit: Kit, task: Task, course: Course) -> Act:
     kit.outlines.pop(task.name, None)
     commit = moving.new if moving is not None else ""
     published = yield from _until_published(kit, task, artifact, commit)
-    return o.LandingDone(loop.id, task.attempt, commit, *published)
+    undone = tuple(kit.runs.put_back(task.name))[:MOST_NAMED] if ground is not None else ()
+    return o.LandingDone(loop.id, task.attempt, commit, *published, put_back=undone)
 
 
 def _move(ground: Ground, task: Task, moving: Moving | None, now: int) -> Brought | Trouble | None:

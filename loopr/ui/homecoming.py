@@ -18,7 +18,7 @@ from loopr.errors import Problem
 from loopr.ui import render
 from loopr.ui.askers import JUDGE
 from loopr.wiring import Workspace
-from loopr.world.environment import judges_in
+from loopr.world.judges import judges_in
 from loopr.world.settings.keys import Command
 
 if TYPE_CHECKING:

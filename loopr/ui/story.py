@@ -72,9 +72,11 @@ def _granted(data: Mapping[str, Any]) -> str:
 
 
 def _landed(data: Mapping[str, Any]) -> str:
-    """Tell as which commit work has landed, if there was any."""
+    """Tell as which commit work has landed, if there was any, and which files are the plan's own again."""
     commit = data.get("commit") or ""
-    return f"landed as {commit[:12]}" if commit else "complete; it had nothing to land"
+    head = f"landed as {commit[:12]}" if commit else "complete; it had nothing to land"
+    back = data.get("put_back") or ()
+    return f"{head}; put back: {back if isinstance(back, str) else ', '.join(back)}" if back else head
 
 
 def _meanwhile(data: Mapping[str, Any]) -> str:

@@ -127,10 +127,11 @@ def _landed(forest: Forest, loop: Loop, event: e.Landed) -> Words:
     tokens = f"{say_tokens(loop.spent.tokens)} tok" if loop.spent.tokens else ""
     tries = "1 try" if loop.iteration == 1 else f"{loop.iteration} tries"
     figures = tries, say_duration(loop.spent.ms), tokens
+    back = f"put back: {', '.join(event.put_back)}" if event.put_back else ""
     if event.commit:
-        return "landed", *figures
+        return "landed", *figures, back
     declared = len(forest.tree.children(loop.id))
-    return "complete", *figures, f"{declared} declared" if declared else left_by(forest, loop)
+    return "complete", *figures, f"{declared} declared" if declared else left_by(forest, loop), back
 
 
 def _passed(loop: Loop, event: e.Passed, now: int) -> Words:

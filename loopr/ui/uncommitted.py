@@ -21,7 +21,7 @@ _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
 def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
     """Say which files that commands of a plan name they would not find as they are here, and what to do."""
     from loopr.grounds import ground_of_plan, stands_at
-    from loopr.world.environment import paths_in
+    from loopr.world.judges import paths_in
     from loopr.world.repo.include import ignored_among, included
     from loopr.world.repo.named import only_here
 

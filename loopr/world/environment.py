@@ -25,14 +25,7 @@ _NOT_OURS = frozenset({"CLAUDECODE"})
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _SPLICED = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})")
-_BETWEEN = re.compile(r"[\s;&|()<>\"'`]+")
 _COMMAND = "{command}"
-_DEPENDENCIES = re.compile(
-    r"(?:.*/)?(?:[\w.-]*requirements[\w.-]*\.(?:txt|in)|constraints[\w.-]*\.txt|environment\.ya?ml"
-    r"|Pipfile|go\.(?:mod|sum)|[\w.-]+\.lock|[\w.-]+[-.]lock\.(?:json|ya?ml)|npm-shrinkwrap\.json)"
-)
-"""Lists of dependencies, which ordinary work adds to: none is a judge where a command names it."""
-
 GIT_LOCAL = frozenset(
     f"GIT_{name}"
     for name in (
@@ -189,20 +182,6 @@ def arguments(command: Command, setting: Setting, wrap: tuple[str, ...] | None =
 def _filled(word: str, values: Mapping[str, str]) -> str:
     """Fill in the placeholders of one argument."""
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word)
-
-
-def paths_in(command: Command | None) -> list[str]:
-    """List what in a command may be the path of a file in the repository."""
-    texts = [command] if isinstance(command, str) else list(command or ())
-    parts = [part for text in texts for part in _BETWEEN.split(text)]
-    bare = [part.removeprefix("$LOOPR_WORKTREE/").removeprefix("./") for part in parts]
-    return [part for part in bare if part and not part.startswith(("-", "/", "$", "{", ":")) and ".." not in part]
-
-
-def judges_in(commands: Iterable[Command | None]) -> tuple[str, ...]:
-    """List what in some commands may be the path of a file that judges or prepares."""
-    found = {path for command in commands for path in paths_in(command)}
-    return tuple(sorted(each for each in found if not _DEPENDENCIES.fullmatch(each)))
 
 
 def _refuse_splices(command: str, values: Mapping[str, str]) -> None:

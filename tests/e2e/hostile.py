@@ -13,7 +13,8 @@ class Scene(NamedTuple):
     """What a command does, for the shell.
 
     `told` are words that must be in the journal, in `status` or in `doctor` afterwards. `main`: it may have moved.
-    `lags`: the plan's branch may stay where it put it, checked out. `more` are further settings.
+    `lags`: the plan's branch may stay where it put it, checked out. `more` are further settings; `check`
+    judges it.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Scene(NamedTuple):
     main: bool = False
     lags: bool = False
     more: str = ""
+    check: str = "sh check.sh"
 
 
 EVIL = "echo evil > bad.txt; git add --all; git commit --quiet --no-verify --message=evil"
@@ -110,6 +112,11 @@ JUDGES = (
         "forges a verdict",
         f"{COMMON}; {EVIL}; t=$(git rev-parse 'HEAD^{{tree}}'); mkdir -p $S/verdicts; "
         "k=$(printf '%s\\000%s' \"$t\" 'sh check.sh' | sha256sum | cut -d' ' -f1); touch $S/verdicts/$k",
+    ),
+    Scene(
+        "rewrites the check of a folder that the shell goes to",
+        'printf "exit 0\\n" > tools/check.sh; echo evil > bad.txt',
+        check="cd tools && sh check.sh",
     ),
     Scene("adds the check's helper", "printf '#!/bin/sh\\nexit 0\\n' > grep; chmod +x grep"),
     Scene(
@@ -223,6 +230,11 @@ PROGRAMS = tuple(
         "a worktree's own settings": "git config extensions.worktreeConfig true; "
         'git config --worktree core.fsmonitor "$DESK/plant"',
     }.items()
+)
+
+HONEST = tuple(
+    Scene(f"works in what `{check}` names", "echo good > src/main.txt", check=check)
+    for check in ("grep -rq good src/", "grep -rq good src/ && ls . ./ src/.")
 )
 
 HALTS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -214,6 +215,21 @@ def test_what_the_check_names_is_protected(repo: Repo) -> None:
     plan(repo, "a", "echo true > tools/judge.sh; echo bad > answer.a", ", check: sh tools/judge.sh, max_iterations: 1")
     repo.loopr("start", "plan.md", code=1)
     assert repo.statuses()["demo/a"] == "failed"
+
+
+def test_what_is_put_back_is_told_when_work_lands(repo: Repo) -> None:
+    """What a loop made of its judge is named when it lands without: in the journal, and as it happens."""
+    repo.write({"tools/check.py": "import sys\nsys.exit(0)\n"})
+    repo.git("add", "tools")
+    repo.git("commit", "--quiet", "--message=judge")
+    script = "mkdir tools/check; touch tools/check/__init__.py; echo >> tools/check.py; echo good > answer.a"
+    plan(repo, "a", script, f", check: '{sys.executable} -m tools.check'")
+    said = repo.loopr("start", "plan.md").err
+    assert repo.git("diff", "--name-only", "main", "loopr/demo") == "answer.a"
+    back = ["tools/check.py", "tools/check/__init__.py"]
+    assert [sorted(each["data"]["put_back"]) for each in repo.events() if each["event"] == "landed"] == [back]
+    assert "put back: tools/check.py, tools/check/__init__.py" in said
+    assert "put back: tools/check.py" in repo.loopr("events").out
 
 
 def test_the_feedback_says_what_was_put_back(repo: Repo) -> None:

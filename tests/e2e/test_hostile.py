@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.hostile import SCENES, Scene
+from tests.e2e.hostile import HONEST, SCENES, Scene
 from tests.e2e.repos import LOOPR, Repo, opened
 
 PLAN = """\
@@ -30,7 +30,7 @@ test "$(cat "$name.txt")" = good
 SETTINGS = """\
 types:
   plan: {child: code}
-  code: {run: [sh, DESK/work], check: 'sh check.sh', max_iterations: 2}
+  code: {run: [sh, DESK/work], check: 'CHECK', max_iterations: 2}
 retry: {base_secs: 0.01, jitter: 0, max_attempts: 3}
 """
 QUICK = "timeouts: {wall_secs: 30, grace_secs: 0.5}\n"
@@ -68,7 +68,14 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
     """Give a repository with a plan, its check, and what a person has in one."""
     with opened(tmp_path) as found:
         found.env |= {"L": str(LOOPR), "PY": sys.executable}
-        files = {"check.sh": CHECK, "setup.sh": "true\n", "pre.sh": "true\n", "evil.md": EVIL_PLAN, "plan.md": PLAN}
+        files = {
+            "check.sh": CHECK,
+            "tools/check.sh": f"cd ..\n{CHECK}",
+            "setup.sh": "true\n",
+            "pre.sh": "true\n",
+            "evil.md": EVIL_PLAN,
+            "plan.md": PLAN,
+        }
         found.found(files)
         found.git("commit", "--quiet", "--allow-empty", "--message=second")
         found.git("branch", "side")
@@ -85,7 +92,8 @@ def test_a_command_that_cheats(repo: Repo, scene: Scene) -> None:
     (repo.desk / "bad").write_text(f"{scene.script}\necho evil > bad.txt\n")
     more = "" if "wall_secs" in scene.more else QUICK
     worktrees = "" if "worktrees:" in scene.more else "worktrees: {min_free_gb: 0}\n"
-    repo.write({"loopr.yml": f"{worktrees}{SETTINGS.replace('DESK', str(repo.desk))}{more}{scene.more}"})
+    rules = SETTINGS.replace("DESK", str(repo.desk)).replace("CHECK", scene.check)
+    repo.write({"loopr.yml": f"{worktrees}{rules}{more}{scene.more}"})
     repo.git("add", "--all")
     repo.git("commit", "--quiet", "--message=settings")
     before = repo.git("rev-parse", "main", "side").split()
@@ -98,6 +106,21 @@ def test_a_command_that_cheats(repo: Repo, scene: Scene) -> None:
     assert_unjudged_is_nowhere(repo, scene, before)
     assert_nothing_ran(repo)
     assert_told(repo, scene)
+
+
+@pytest.mark.parametrize("scene", HONEST, ids=lambda scene: scene.name)
+def test_work_in_a_folder_that_the_check_names(repo: Repo, scene: Scene) -> None:
+    """A folder is no judge: work on a file in it lands as it is, and nothing is put back."""
+    work = repo.desk / "work"
+    work.write_text(scene.script)
+    rules = SETTINGS.replace("DESK", str(repo.desk)).replace("CHECK", scene.check)
+    plan = "---\nid: p\ncodes: [{id: bad}]\n---\n# P\n"
+    repo.write({"src/main.txt": "bad\n", "plan.md": plan, "loopr.yml": f"worktrees: {{min_free_gb: 0}}\n{rules}"})
+    repo.git("add", "--all")
+    repo.git("commit", "--quiet", "--message=settings")
+    repo.loopr("start", "plan.md")
+    assert repo.on_branch("p", "src/main.txt") == "good"
+    assert [each["data"]["put_back"] for each in repo.events() if each["event"] == "landed"] == [[]]
 
 
 def assert_unjudged_is_nowhere(repo: Repo, scene: Scene, before: list[str]) -> None:

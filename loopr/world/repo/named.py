@@ -13,10 +13,11 @@ MOST_PATHS = 500  # as arguments of one call
 
 
 def files_among(ground: Ground, commit: str, words: Iterable[str]) -> list[str]:
-    """Return which words are files of a commit."""
-    said = ground.door.ask("ls-tree", "-z", "--full-tree", commit, "--", *words)
+    """Return which words are files of a commit; a folder stands for none of those in it."""
+    asked = dict.fromkeys(words)
+    said = ground.door.ask("ls-tree", "-z", "--full-tree", commit, "--", *asked)
     rows = [row.partition("\t") for row in said.parts] if said.code == 0 else []
-    return [path for meta, _, path in rows if meta.split()[1:2] == ["blob"]]
+    return [path for meta, _, path in rows if meta.split()[1:2] == ["blob"] and path in asked]
 
 
 def only_here(ground: Ground, commit: str, words: Sequence[str]) -> list[str]:
