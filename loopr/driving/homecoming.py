@@ -31,6 +31,7 @@ from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.repo.ground import HEADS
 from loopr.world.repo.home import is_home
+from loopr.world.veil import Veil
 
 RUNS = "home"
 KEPT_RUNS = 20
@@ -138,7 +139,7 @@ class Homecoming:
             spec = AttemptSpec(run, folder, argv, root, inherited(self._kit), Path(os.devnull), wall_ms=0)
             outcome: Outcome = yield Run(run, spec)
             if outcome.code != 0:
-                yield Tell(self._put_off(plan, bound, owed, _words(outcome, folder)))
+                yield Tell(self._put_off(plan, bound, owed, self._kit.hide(_words(outcome, folder, self._kit.veil()))))
                 return None
         self._home[plan] = owed.done_at
         if self._owed.get(plan) is owed:
@@ -183,11 +184,11 @@ def _oldest(runs: Path, plan: str) -> list[Path]:
     return sorted(found, key=lambda each: int(each.name.rpartition(".")[2]))[:-KEPT_RUNS]
 
 
-def _words(outcome: Outcome, folder: Path) -> str:
+def _words(outcome: Outcome, folder: Path, veil: Veil) -> str:
     """Say why a landing was refused, as `loopr land --json` tells it."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         said = json.loads((folder / "stdout.log").read_bytes())
         found = said["problems"] if "problems" in said else [said["error"]]
         return "; ".join(each["message"] + (f" ({each['hint']})" if each["hint"] else "") for each in found)
-    end = feedback.bounded(tail_of(folder)).strip().rpartition("\n")[2]
+    end = feedback.bounded(veil.over_bytes(tail_of(folder))).strip().rpartition("\n")[2]
     return end or f"it ended with {outcome.reason} {outcome.code if outcome.code is not None else ''}".strip()

@@ -23,6 +23,7 @@ from loopr.errors import LooprError
 from loopr.world import feedback
 from loopr.world.environment import GIT_LOCAL
 from loopr.world.processes import AttemptSpec, Outcome
+from loopr.world.veil import Veil
 
 HOOK = "hook "
 RUNS, EVENT_FILE = "hooks", "event.json"
@@ -115,7 +116,7 @@ class Hooks:
             run, folder = self._kit.runs.id_of(RUNS, 0, step), self._kit.runs.folder(RUNS, 0, step)
             spec = None if run in self._known else self._spec(occasion, command, step)
             outcome: Outcome = yield Run(run, spec)
-            words = _trouble(outcome, folder)
+            words = _trouble(outcome, folder, self._kit.veil())
             if not _was_cut_off(outcome):
                 break
         about = f"event {occasion.seq}" + (f" ({occasion.loop})" if occasion.loop else "")
@@ -185,7 +186,7 @@ def _was_cut_off(outcome: Outcome) -> bool:
     return outcome.reason in _CUT_OFF or (outcome.reason == "exited" and signal_in(outcome.code or 0) > 0)
 
 
-def _trouble(outcome: Outcome, folder: Path) -> str:
+def _trouble(outcome: Outcome, folder: Path, veil: Veil) -> str:
     """Say what went wrong with a hook, nothing if it ended well."""
     if outcome.reason == "exited" and outcome.code == 0:
         return ""
@@ -198,5 +199,5 @@ def _trouble(outcome: Outcome, folder: Path) -> str:
         "not_started": "it could not be started",
         "lost": "it was lost again and again",
     }.get(outcome.reason, f"it ended with {outcome.reason}")
-    end = feedback.bounded(tail_of(folder)).strip().rpartition("\n")[2] or outcome.message
+    end = feedback.bounded(veil.over_bytes(tail_of(folder))).strip().rpartition("\n")[2] or outcome.message
     return f"{words}{f': {end}' if end else ''}; its log is in {folder}"

@@ -181,9 +181,13 @@ class Kit:
 
     def hide(self, text: str) -> str:
         """Hide keys in what a command has said, whichever it was: those of the engine and of the settings."""
+        return self.veil().over(text)
+
+    def veil(self) -> Veil:
+        """Return what hides the keys of the engine and of the settings."""
         if self._veil is None or self._veil[0] is not self.settings:
             self._veil = (self.settings, Veil(self.inherited, *self.settings.given_variables()))
-        return self._veil[1].over(text)
+        return self._veil[1]
 
     def named_files(self, ground: Ground, commit: str, words: tuple[str, ...]) -> tuple[str, ...]:
         """Return which words are files of a commit."""

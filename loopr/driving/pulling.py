@@ -109,6 +109,8 @@ def _carried_out(act: Generator[Asked, Any, Ready], alive: Callable[[], None], e
 
 def _run(spec: AttemptSpec, alive: Callable[[], None], every_secs: float) -> Outcome:
     """Run a command beside the work, within its time; its output goes where the launcher would have put it."""
+    for name in STREAMS:
+        (spec.folder / name).touch(0o600)  # a log may hold keys, as one of the launcher's
     out, err = ((spec.folder / name).open("wb") for name in STREAMS)
     with out, err, spec.stdin.open("rb") as stdin:
         words, folder, environ = list(spec.argv), spec.cwd, dict(spec.env)

@@ -142,6 +142,24 @@ def test_a_key_that_is_printed_goes_no_further_than_the_log(repo: Repo) -> None:
     assert ["***" in repo.on_branch("demo", f"prompt{each}") for each in (2, 3, 4)] == [True] * 3
 
 
+def test_a_key_that_hooks_and_landings_print_is_told_nowhere(repo: Repo) -> None:
+    """Last words of hooks, and of a landing that was refused, are told without keys on every surface."""
+    plan(repo, "{run: 'echo done > work'}")
+    hooks = {"on_complete": "echo $OUTER_KEY; exit 3", "on_settle": "echo $DB_URL; exit 3"}
+    land = {"mode": "auto", "check": ["sh", "-c", "echo $OUTER_KEY; exit 1", f"{KEY}1"]}
+    repo.write({"loopr.local.yml": json.dumps({"hooks": hooks, "land": land})})
+    outer = {"OUTER_KEY": f"{KEY}1", "DB_URL": f"postgres://me:{KEY}2@db/x"}
+    said = repo.loopr("start", "plan.md", code=None, **outer)
+    places = {each["data"]["place"] for each in repo.events("problem_seen")}
+    assert {"hook on_complete", "hook on_settle", "landing of demo"} <= places
+    surfaces = [said.out + said.err]
+    for words in ("status", "status --json", "events", "events --json", "doctor", "tree", "logs demo/a"):
+        surfaces.append(repo.loopr(*words.split(), code=None).out)
+    assert [each.count("***") > 0 for each in surfaces[:5]] == [True] * 5
+    assert [KEY in each for each in surfaces] == [False] * len(surfaces)
+    assert not [each for each in everything_with(repo, KEY) if each.endswith((".db", ".db-wal", "engine.log"))]
+
+
 def test_a_key_that_an_agent_tells_goes_no_further_than_its_log(repo: Repo) -> None:
     """What an agent said last, and why it ended, are kept without its key, also where the words are cut within it."""
     plan(repo, "{agent: own, max_iterations: 2}")

@@ -42,6 +42,15 @@ def plan(repo: Repo, names: str, *, code: str = "", more: str = "", worktrees: s
     repo.loopr("start", "--no-run", "plan.md")
 
 
+def test_logs_of_setup_are_the_owners_alone(repo: Repo) -> None:
+    """What setup and hooks print where a pull worker prepares a worktree is in files that nobody else may read."""
+    plan(repo, "a", worktrees=", setup: 'echo key'")
+    take(repo)
+    logs = list((repo.root / ".git/loopr/runs").rglob("setup/*.log"))
+    assert sorted(each.name for each in logs) == ["stderr.log", "stdout.log"]
+    assert [each.stat().st_mode & 0o077 for each in logs] == [0, 0]
+
+
 def take(repo: Repo, *words: str) -> dict[str, Any]:
     """Take one lease."""
     found: dict[str, Any] = repo.loopr("lease", "take", "--holder", "ada", *words, "--json").document["leases"][0]
