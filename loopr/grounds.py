@@ -143,13 +143,13 @@ def check_homes(workspace: Settled, scene: Scene) -> None:
     known = {"", OWN_REPO, *(each.repo for each in workspace.settings.projects.values())}
     lost: dict[str, list[str]] = {}
     for plan, bound in sorted(scene.shared.plans.items()):
-        if bound.repo not in known and plan in scene.loops and not _is_over(scene, plan):
+        if bound.repo not in known and plan in scene.loops and not is_over(scene, plan):
             lost.setdefault(bound.repo, []).append(plan)
     if lost:
         raise SettingsError("", problems=[_lost(workspace, scene, repo, plans) for repo, plans in lost.items()])
 
 
-def _is_over(scene: Scene, plan: str) -> bool:
+def is_over(scene: Scene, plan: str) -> bool:
     """Say whether nothing of a plan is to be done any more."""
     return all(loop.status in FINISHED and not loop.occupying for loop in scene.tree.walk(plan))
 

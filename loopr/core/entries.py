@@ -56,6 +56,7 @@ class Artifact:
     declares: bool = False
     text: str = ""
     warnings: tuple[str, ...] = ()
+    project_at: Position = field(default=START, compare=False)
 
 
 def identity(entry: Entry) -> str:

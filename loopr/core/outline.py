@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from loopr.core.entries import (
     DIGEST_LENGTH,
+    START,
     Artifact,
     Entry,
     decode_entry,
@@ -93,17 +94,17 @@ def read_outline(
     own_id = reading.id(pairs, slug(title or fallback_id))
     declared = _read_declared(reading, pairs, lines, type_name, depth + 1)
     title = title or one_line(fallback_id) or own_id
-    implied = _implied(reading.ladder, type_name, title, body if whole is None else whole)
     artifact = Artifact(
         id=own_id,
         title=title,
         project=_read_project(reading, pairs),
         parallel=reading.flag(pairs, "parallel") is not False,
         budget=reading.budget(pairs),
-        entries=declared or implied,
+        entries=declared or _implied(reading.ladder, type_name, title, body if whole is None else whole),
         declares=declared is not None,
         text=body,
         warnings=tuple(reading.findings.warnings),
+        project_at=pairs["project"].value.at if "project" in pairs else START,
     )
     reading.findings.raise_if_any()
     return artifact

@@ -28,6 +28,7 @@ from loopr.errors import SettingsError
 from loopr.grounds import Settled, Written, check_homes, grounds_of, tips_in
 from loopr.hands import FileHands
 from loopr.inforce import Basis, InForce
+from loopr.payers import check_payers
 from loopr.world.bell import Bell
 from loopr.world.journal import Journal
 from loopr.world.launcher import proc
@@ -72,6 +73,7 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
     kit = kit_of(around, clock)
     kit.heard_before = before
     check_homes(around, mind.forest)
+    check_payers(around, mind.forest)
     proc.become_private()  # nor can a command take our line to the launcher from us
     around.in_force.tidy(mind.forest.shared.accepted)
     take_tips(around, mind)
@@ -175,6 +177,7 @@ class Source(NamedTuple):
         view = Written(self.around.place, fresh)
         grounds_of(view)
         check_homes(view, forest)
+        check_payers(view, forest)
 
     def reload(self, forest: Forest) -> Reloaded:
         """Load the settings that are accepted by now."""

@@ -113,11 +113,13 @@ def take(workspace: Workspace, texts: Texts) -> None:
 def _check(workspace: Workspace, scene: Scene, settings: Settings) -> None:
     """Refuse what no engine could go by, and what one that runs cannot take up."""
     from loopr.grounds import Written, check_homes, repository_problems
+    from loopr.payers import check_payers
 
     written, policy = Written(workspace.place, settings), settings.policy
     if problems := repository_problems(written):
         raise SettingsError("", problems=problems)
     check_homes(written, scene)
+    check_payers(written, scene)
     changed = [key for key, name in FIXED.items() if getattr(policy, name) != getattr(scene.policy, name)]
     holder = workspace.engine()
     if changed and holder is not None and holder["kind"] == "engine":

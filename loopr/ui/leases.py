@@ -22,6 +22,7 @@ from loopr.core.gates import closed_gates
 from loopr.core.model import Ending, Lease, Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import Deferred, LooprError, NotFound, Problem, StaleLease, UserError, WorldError
+from loopr.payers import check_payers
 from loopr.ui.gate import pass_gate
 from loopr.ui.handing import Place, release, renew
 from loopr.ui.steering import deciding
@@ -90,6 +91,7 @@ def grant(workspace: Workspace, wanted: Wanted) -> Granted:
         )
 
     with deciding(workspace) as engine:
+        _check_payers(workspace, engine.forest)
         events = engine.mind.decide(course)
         loops = [engine.forest.loops[each.loop] for each in events if isinstance(each, e.LeaseGranted)]
         if not loops:
@@ -97,6 +99,13 @@ def grant(workspace: Workspace, wanted: Wanted) -> Granted:
         find = engine.mind.find_entry
         above = {each: find(each) for each in {loop.parent for loop in loops if loop.parent}}
         return Granted(engine.forest, {each.lease_id: (each, find(each.id)) for each in loops}, above)
+
+
+def _check_payers(workspace: Workspace, forest: Forest) -> None:
+    """Refuse to begin where a plan's project is not known; an engine at work goes by the settings from before."""
+    holder = workspace.engine()
+    if holder is None or holder["kind"] != "engine":
+        check_payers(workspace, forest)
 
 
 def _check_names(scene: Scene, wanted: Wanted) -> None:

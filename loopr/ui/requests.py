@@ -20,6 +20,7 @@ from loopr.core.model import Bound, Loop
 from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
+from loopr.payers import no_project
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.mending import put_back
 from loopr.ui.offers import is_put_off
@@ -118,7 +119,7 @@ def enqueue(
     fresh = (bound is None or bound.digest != plan.digest) and not is_put_off(engine, bound, plan, word)
     if loop is None:
         _check_room(engine)
-        _check_project(workspace, plan)
+    _check_project(workspace, plan)
     repo, top = _home(engine, workspace, plan)
     if loop is None and top is not None:
         _check_repository(workspace, plan, repo, top)
@@ -179,14 +180,15 @@ _LATER = "nothing was stored: start the plan later, or raise queue.hard_limit"
 
 
 def _check_project(workspace: Workspace, plan: Plan) -> None:
-    """Refuse a new plan of a project that nobody knows, where a misspelt name leads to another repository."""
+    """Refuse a plan of a project that the settings do not know: a misspelt name would escape what they say of it."""
     projects, name = workspace.settings.projects, plan.artifact.project
     waiting = held_settings(workspace) if name not in projects else None
     if waiting is not None and name in waiting.projects:
         raise PlanError(f"there is no project {name}: {ONLY_HELD}", where=plan.source, hint=TAKE_HELD)
-    if name not in projects and any(each.repo != OWN_REPO for each in projects.values()):
-        hint = f"write one of {', '.join(projects)}, or add it under projects in loopr.yml"
-        raise PlanError(f"there is no project {name}", where=plan.source, hint=hint)
+    at = plan.artifact.project_at
+    problem = no_project(workspace.settings, name, f"{plan.source}:{at.line}:{at.col}")
+    if problem is not None:
+        raise PlanError("", problems=[problem])
 
 
 def _home(engine: Engine, workspace: Workspace, plan: Plan) -> tuple[str, Path | None]:

@@ -38,6 +38,8 @@ def change(workspace: wiring.Workspace, key: str, value: str, *, dry_run: bool =
     """Change a setting in the file, keeping its comments; refuse what would be wrong."""
     if not dry_run:
         pass_gate(workspace, "set", [key, "VALUE"])
+    if key.partition(".")[0] == "projects":
+        _check_payers(workspace, key, value)
     path, home = workspace.place.root / SETTINGS_FILE, workspace.environ.get("HOME")
     known = Path(home) if home else None
     old, new = set_key(
@@ -51,6 +53,20 @@ def change(workspace: wiring.Workspace, key: str, value: str, *, dry_run: bool =
     )
     workspace.in_force.forget()
     return Changed(key, old, new, path.name, dry_run, _winner(workspace, key))
+
+
+def _check_payers(workspace: wiring.Workspace, key: str, value: str) -> None:
+    """Refuse a change after which a plan that is not over would have no project."""
+    from loopr.grounds import Written
+    from loopr.payers import check_payers
+    from loopr.world.settings.edit import edited
+
+    if workspace.place.journal.exists():
+        try:
+            later = workspace.in_force.load(edited(workspace.in_force.written(), key, value))
+        except UserError:  # told where it is written
+            return
+        check_payers(Written(workspace.place, later), workspace.look().scene)
 
 
 def _winner(workspace: wiring.Workspace, key: str) -> str | None:

@@ -36,7 +36,10 @@ def environment(repo: Repo, name: str = "a") -> dict[str, str]:
 
 def plan(repo: Repo, run: str, *, more: str = "", names: str = "a", text: str = "", worktrees: str = "") -> None:
     """Set a repository up for a plan with code loops of some names, and a command as YAML."""
-    repo.settings(f"types:\n  plan: {{child: code}}\n  code: {{run: {run}{more}}}\n{text}", worktrees=worktrees)
+    projects = "" if "projects:" in text else "projects: {api: {}}\n"
+    repo.settings(
+        f"types:\n  plan: {{child: code}}\n  code: {{run: {run}{more}}}\n{projects}{text}", worktrees=worktrees
+    )
     children = ", ".join(f"{{id: {each}, body: Do {each}.}}" for each in names.split())
     repo.write({"plan.md": f"---\nid: demo\nproject: api\nchildren: [{children}]\n---\n# Demo\n"})
 

@@ -259,7 +259,8 @@ def test_a_project_is_added_and_none_is_moved_while_it_is_at_work(fleet: Fleet) 
     fleet.ws.until("settings_held")
     refused = fleet.ws.loopr("config", "accept", "--yes", code=78)
     assert "api began in ../api and is not over, so that it cannot be ../else yet" in refused.err
-    fleet.ws.write({"loopr.yml": sound.replace("../api}", "../api}\n  web: {repo: ../web}")})
+    sound = sound.replace("../api}", "../api}\n  web: {repo: ../web}")
+    fleet.ws.write({"loopr.yml": sound})
     fleet.ws.loopr("config", "accept", "--yes")
     fleet.ws.loopr("start", "--no-run", fleet.plan("web", 1))  # without waiting for the engine to read the settings
     fleet.ws.until("landed", 1, "web/web-1")
@@ -323,6 +324,77 @@ def test_a_misspelt_project_reaches_no_repository(fleet: Fleet) -> None:
     refused = fleet.ws.loopr("start", fleet.plan("apo"), code=2)
     assert "there is no project apo" in refused.err
     assert fleet.ws.loops() == {}
+
+
+CAPPED = "  web: {budget: {tokens: 0}, max_concurrent: 1}"
+LOST = "there is no web, and web names it"
+
+
+def test_a_misspelt_project_escapes_no_budget(fleet: Fleet) -> None:
+    """A plan of a project that nobody knows is refused with its place and the nearest name; `default` is known."""
+    fleet.settings(CAPPED)
+    for words in (["start"], ["start", "--dry-run"], ["simulate"]):
+        refused = fleet.ws.loopr(*words, fleet.plan("typo", 1, "wbe"), code=2)
+        assert "typo.md:3:10 project: there is no project wbe (did you mean web?" in refused.err
+    assert fleet.ws.loops() == {}
+    fleet.ws.loopr("start", fleet.plan("default", 1))
+    (fleet.ws.root / "loopr.yml").write_text("types: {plan: {child: code}, code: {run: 'true'}}\n")
+    refused = fleet.ws.loopr("start", fleet.plan("other", 1, "api"), code=2)
+    assert "other.md:3:10 project: there is no project api (add `projects: {api: {}}` to loopr.yml)" in refused.err
+
+
+def test_a_project_whose_plan_is_not_over_stays_in_the_settings(fleet: Fleet) -> None:
+    """Settings without it are refused wherever they are read, until its plans are cancelled, or pay otherwise."""
+    fleet.settings(CAPPED)
+    sound = (fleet.ws.root / "loopr.yml").read_text()
+    fleet.ws.loopr("start", "--no-run", fleet.plan("web", 1))
+    fleet.ws.write({"loopr.yml": sound.replace("web:", "shop:")})
+    for words in (["run"], ["lease", "take"], ["set", "projects.more.weight", "2"]):
+        refused = fleet.ws.loopr(*words, code=78).err
+        assert LOST in refused, words
+        assert "`loopr start web.md` with the new one, and take web out after that" in refused
+    assert LOST in fleet.ws.loopr("config", "check", code=78).out
+    assert LOST in fleet.ws.loopr("doctor", code=None).out
+    fleet.ws.write({"loopr.yml": sound + CAPPED.replace("web:", "shop:")})
+    assert LOST not in fleet.ws.loopr("config", "check").out
+    fleet.ws.loopr("start", "--no-run", fleet.plan("web", 1, "shop"))
+    fleet.ws.write({"loopr.yml": sound.replace("web:", "shop:")})
+    assert "the settings are sound" in fleet.ws.loopr("config", "check").out
+    assert "reached" in fleet.ws.loopr("why", "web/web-1").out
+    fleet.ws.write({"loopr.yml": sound})
+    fleet.ws.loopr("config", "check", code=78)
+    fleet.ws.loopr("cancel", "web")
+    fleet.ws.loopr("config", "check")
+
+
+def test_a_plan_that_is_done_needs_its_project_until_it_is_home(fleet: Fleet) -> None:
+    """How a plan is judged on its way home is said by its project: that may go once the plan is there."""
+    fleet.settings("  web: {}")
+    fleet.ws.loopr("start", fleet.plan("web", 1))
+    sound = (fleet.ws.root / "loopr.yml").read_text()
+    fleet.ws.write({"loopr.yml": sound.replace("web:", "shop:")})
+    assert LOST in fleet.ws.loopr("config", "check", code=78).out
+    fleet.ws.write({"loopr.yml": sound})
+    fleet.ws.loopr("land", "web", "--yes")
+    fleet.ws.write({"loopr.yml": sound.replace("web:", "shop:")})
+    fleet.ws.loopr("config", "check")
+
+
+def test_an_engine_at_work_keeps_the_numbers_of_a_project_that_goes(fleet: Fleet) -> None:
+    """Where a project leaves the settings while its plan is at work, that is a problem, and nothing changes."""
+    gate = fleet.ws.gate("gate")
+    fleet.settings("  web: {max_concurrent: 1}", work="tell $LOOPR_LOOP; wait_at gate\n")
+    engine = fleet.ws.begin("start", fleet.plan("web", 2))
+    fleet.ws.heard(1)
+    sound = (fleet.ws.root / "loopr.yml").read_text()
+    fleet.ws.write({"loopr.yml": sound.replace("web:", "shop:")})
+    fleet.ws.until("settings_held", 1)
+    refused = fleet.ws.loopr("config", "accept", "--yes", code=78)
+    assert LOST in refused.err
+    assert set(fleet.ws.loopr("status", "--json").document["projects"]) == {"default", "web"}
+    fleet.ws.write({"loopr.yml": sound})
+    gate.open()
+    engine.ended(0)
 
 
 def test_a_repository_that_is_gone_stops_its_own_verbs_only(fleet: Fleet) -> None:

@@ -14,6 +14,7 @@ from loopr.core.forest import Forest
 from loopr.core.model import Status
 from loopr.engine import ENTRIES, compare, recall
 from loopr.errors import LooprError, NotFound, SettingsError
+from loopr.payers import unknown_projects
 from loopr.ui.checkup.rows import Finding, stopped
 from loopr.ui.damage import first_damaged
 from loopr.ui.holding import held
@@ -39,11 +40,22 @@ def _settings(workspace: Workspace, _: Settings) -> Iterator[Finding]:
     except SettingsError as error:
         yield from stopped("settings", error)
     else:
+        lost = list(_payers(workspace))
+        yield from lost
         found = held(workspace)
-        if found is None:
+        if found is None and not lost:
             yield Finding("settings", True, "nothing is wrong in any layer")
-        else:
+        elif found is not None:
             yield Finding("settings", None, found.words, "`loopr config accept` shows what it is, and takes it")
+
+
+def _payers(workspace: Workspace) -> Iterator[Finding]:
+    """Report projects of plans that the settings do not know."""
+    try:
+        found = unknown_projects(workspace, workspace.look().scene)
+    except (LooprError, *_BROKEN_ROW):  # the check of the journal tells
+        return
+    yield from (Finding("settings", False, f"{each.where} {each.message}".strip(), each.hint) for each in found)
 
 
 def _engine(workspace: Workspace, _: Settings) -> Iterator[Finding]:

@@ -79,10 +79,14 @@ def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
 def _problems(workspace: Workspace) -> tuple[Problem, ...]:
     """Read the settings as they are written, and return what is wrong with them."""
     from loopr.grounds import Written, repository_problems
+    from loopr.payers import unknown_projects
 
     try:
         written = workspace.in_force.load(workspace.in_force.written())  # as they stand in the files
-        return tuple(repository_problems(Written(workspace.place, written)))
+        seen = Written(workspace.place, written)
+        scene = workspace.look().scene if workspace.place.journal.exists() else None
+        lost = unknown_projects(seen, scene) if scene is not None else []
+        return (*repository_problems(seen), *lost)
     except SettingsError as error:
         return error.problems
 
