@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loopr.core import events as e
-from loopr.core.judge_events import VerdictGiven
+from loopr.core.judge_events import JudgeWaits, VerdictGiven
 from loopr.core.model import NO_USAGE, Ending, Failure, Lease, Loop, Status, Usage
 from loopr.core.plan_events import LandingBegan
 from loopr.errors import Impossible
@@ -95,10 +95,21 @@ def _renewed_lease(loop: Loop, event: e.LeaseRenewed, at: int) -> Loop:
 def _work_ended(loop: Loop, event: e.WorkEnded, at: int) -> Loop:
     """Stop the attempt's clock: what comes now is the engine's, or another lane's."""
     lease = _lease(loop)
+    loop = loop if lease.judge_only else _served(loop)
     if event.lane:
         judged = lease._replace(expires_at=None, lane=event.lane, started_at=at)
         return loop._replace(status=S.CHECKING, lease=judged, live=NO_USAGE)
     return loop._replace(status=S.CHECKING, lease=lease._replace(expires_at=None), live=clocked(loop, at))
+
+
+def _served(loop: Loop) -> Loop:
+    """Forget the limits in a row: its attempt has ended in another way."""
+    return loop._replace(in_vain=0, vain_on="")
+
+
+def _in_vain(loop: Loop, lane: str) -> Loop:
+    """Count one more limit in a row on a lane."""
+    return loop._replace(in_vain=loop.in_vain + 1 if loop.vain_on == lane else 1, vain_on=lane)
 
 
 def clocked(loop: Loop, at: int) -> Usage:
@@ -131,7 +142,7 @@ def tallied(loop: Loop, failure: Failure) -> tuple[tuple[str, int], ...]:
 def _refused(loop: Loop, event: e.Refused | e.Conflicted, at: int) -> Loop:
     """Begin the next iteration, unless this was the last."""
     repeats = loop.repeats + 1 if event.signature and event.signature == loop.signature else 1
-    return over(loop)._replace(
+    return over(_served(loop))._replace(
         status=event.to,
         iteration=loop.iteration + (event.to is not S.FAILED),
         failures=0,
@@ -150,18 +161,21 @@ def _conflicted(loop: Loop, event: e.Conflicted, at: int) -> Loop:
 
 def _limited(loop: Loop, event: e.Limited, at: int) -> Loop:
     """Wait, at no cost; if only the judge was limited, only the judge runs again."""
-    return over(loop)._replace(status=S.PENDING, judge_only=event.judge_only, reason=event.reason)
+    counted = _in_vain(loop, event.rests) if event.rests else loop
+    return over(counted)._replace(status=S.PENDING, judge_only=event.judge_only, reason=event.reason)
 
 
-def _judge_waits(loop: Loop, event: e.JudgeWaits, at: int) -> Loop:
+def _judge_waits(loop: Loop, event: JudgeWaits, at: int) -> Loop:
     """Wait for the judges' lane, at no cost."""
     return over(loop)._replace(status=S.PENDING, judge_only=True, reason=event.reason)
 
 
 def _broke(loop: Loop, event: e.Broke, at: int) -> Loop:
     """Count a failure, and wait or be set aside."""
-    return over(loop)._replace(
+    counted = _in_vain(loop, loop.vain_on) if event.failure is Failure.LIMITED else _served(loop)
+    return over(counted)._replace(
         status=event.to,
+        judge_only=event.judge_only,
         failures=loop.failures + 1,
         launch_failures=loop.launch_failures + 1 if event.launch else 0,
         tally=tallied(loop, event.failure),
@@ -172,7 +186,7 @@ def _broke(loop: Loop, event: e.Broke, at: int) -> Loop:
 
 def _expired(loop: Loop, event: e.LeaseExpired, at: int) -> Loop:
     """Count a silent worker as one failure."""
-    return over(loop)._replace(
+    return over(_served(loop))._replace(
         status=event.to,
         failures=loop.failures + 1,
         launch_failures=0,
@@ -189,7 +203,7 @@ def _released(loop: Loop, event: e.LeaseReleased, at: int) -> Loop:
 
 def _set_aside(loop: Loop, event: e.SetAside, at: int) -> Loop:
     """Wait for a person."""
-    ended = let_go(loop) if event.live else over(loop)
+    ended = _served(let_go(loop) if event.live else over(loop))
     return ended._replace(status=S.PARKED, reason=event.reason)
 
 
@@ -225,6 +239,8 @@ def finish(loop: Loop, digest: str, at: int) -> Loop:
         finished=loop.identity,
         not_before=0,
         judge_only=False,
+        in_vain=0,
+        vain_on="",
         reason="",
         yes=(),
         offers=loop.offers._replace(counts="") if loop.offers.counts else loop.offers,
@@ -240,7 +256,7 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.UsageSeen: _usage_seen,
     e.WorkEnded: _work_ended,
     VerdictGiven: _verdict,
-    e.JudgeWaits: _judge_waits,
+    JudgeWaits: _judge_waits,
     e.Refused: _refused,
     e.Limited: _limited,
     e.Broke: _broke,

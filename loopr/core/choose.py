@@ -15,6 +15,7 @@ from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group, group_ready_since
 from loopr.core.grouping import GroupKey
+from loopr.core.in_vain import others_first
 from loopr.core.intake import reclaim
 from loopr.core.limits import budgets_of, crew_of, own_budget_ends, own_budget_reached, pick_lane
 from loopr.core.model import Failure, Loop, Status
@@ -121,7 +122,7 @@ def pick(
         return _first_below(forest, open_groups, below, now)
     if pull and any(not key.command for key, _ in open_groups):
         open_groups = [(key, group) for key, group in open_groups if not key.command]
-    return _dispatched(forest, open_groups) or _first_of(forest, open_groups, now)
+    return _dispatched(forest, open_groups) or _first_of(forest, others_first(forest, open_groups, now), now)
 
 
 def _first_below(forest: Forest, open_groups: Open, below: tuple[str, ...], now: int) -> Loop | None:

@@ -12,6 +12,7 @@ from loopr.core import events as e
 from loopr.core import workspace_events as w
 from loopr.core.backoff import backoff_ms
 from loopr.core.events import Event
+from loopr.core.in_vain import is_own_matter
 from loopr.core.limits import LONGEST_WINDOW_MS, own_budget_reached, ramp_after, rest_ms
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
@@ -105,24 +106,40 @@ def _spent_up(scene: Scene, loop: Loop, trouble: Trouble, reached: str) -> Itera
     yield e.SetAside(loop.id, attempt_of(loop), Failure.BUDGET, f"{reached}; its last try: {trouble.reason}")
 
 
-def _free(scene: Scene, loop: Loop, trouble: Trouble) -> Event:
+def _free(loop: Loop, trouble: Trouble, rests: str = "") -> Event:
     """It costs the loop nothing; if it was the judge that met the trouble, only the judge runs again."""
-    judging = loop.status in (Status.CHECKING, Status.LANDING) or (loop.lease is not None and loop.lease.judge_only)
-    return e.Limited(loop.id, attempt_of(loop), trouble.failure, trouble.reason, judge_only=judging)
+    return e.Limited(loop.id, attempt_of(loop), trouble.failure, trouble.reason, _is_judged(loop), rests)
+
+
+def _is_judged(loop: Loop) -> bool:
+    """Say whether it is the judge of a loop that is at work."""
+    return loop.status in (Status.CHECKING, Status.LANDING) or (loop.lease is not None and loop.lease.judge_only)
 
 
 def _limited(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
     """The lane rests; a limit of an attempt from before the rest may only lengthen it."""
     name = trouble.lane or loop.lane or ""
+    if is_own_matter(scene, loop, name):
+        yield from _own_limit(scene, loop, trouble, name, now)
+        return
     lane = scene.shared.lane(name)
     asked = _asked_until(scene, name, trouble, now)
     grant = loop.lease.grant if loop.lease is not None else 0
-    yield _free(scene, loop, trouble)
+    yield _free(loop, trouble, name if grant > lane.rest_grant else "")
     if grant > lane.rest_grant:
         until = max(asked, now + rest_ms(lane.hits + 1))
         yield w.LaneRested(name, lane.hits + 1, until, scene.shared.grants, trouble.reason)
     elif asked > lane.rest_until:
         yield w.LaneRested(name, lane.hits, asked, lane.rest_grant, trouble.reason)
+
+
+def _own_limit(scene: Scene, loop: Loop, trouble: Trouble, name: str, now: int) -> Iterator[Event]:
+    """The lane works for others: one failure, and a delay, no shorter than the loop was told."""
+    to, why, not_before = failure_target(scene, loop, False, now)
+    if to is Status.PENDING:
+        not_before = max(not_before, _asked_until(scene, name, trouble, now))
+    words = f"{why}limited, while lane {name} works for others: {trouble.reason}"
+    yield e.Broke(loop.id, attempt_of(loop), Failure.LIMITED, False, to, not_before, words, _is_judged(loop))
 
 
 def _asked_until(scene: Scene, name: str, trouble: Trouble, now: int) -> int:
@@ -136,14 +153,14 @@ def _asked_until(scene: Scene, name: str, trouble: Trouble, now: int) -> int:
 def _lane(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
     """The account is of no use: the lane is parked, once."""
     name = trouble.lane or loop.lane or ""
-    yield _free(scene, loop, trouble)
+    yield _free(loop, trouble)
     if not scene.shared.lane(name).parked:
         yield w.LaneParked(name, trouble.reason)
 
 
 def _host(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
     """The machine is in the way: nothing starts until it is probed again."""
-    yield _free(scene, loop, trouble)
+    yield _free(loop, trouble)
     host = scene.shared.host
     if host.reason != trouble.reason:
         refusals = host.refusals + (not host.reason)  # what else it refuses meanwhile is no other time
@@ -165,10 +182,19 @@ def clear_suspects(scene: Scene, loop: Loop, trouble: Trouble | None) -> Iterato
 
 
 def has_worked(scene: Scene, loop: Loop) -> Iterator[Event]:
-    """Let lane and machine forget what they have refused before this attempt."""
+    """Let lane and machine forget what they have refused before this attempt; one for judges alone has yet to ask."""
     if scene.shared.host.refusals and not scene.shared.host.reason:
         yield w.HostWorked()
-    yield from _lane_worked(scene, loop)
+    if loop.lease is not None and not loop.lease.judge_only:
+        yield from _lane_worked(scene, loop)
+
+
+def has_judged(scene: Scene, loop: Loop, trouble: Trouble | None = None) -> Iterator[Event]:
+    """Let a lane forget its hits on which judges alone have worked, once one of them has answered."""
+    if loop.lease is None or (trouble is not None and trouble.failure in _SAYS_NOTHING_OF_THE_LANE):
+        return
+    if loop.lease.judge_only or loop.lease.lane not in scene.lanes_of(loop):
+        yield from _lane_worked(scene, loop)
 
 
 def _lane_worked(scene: Scene, loop: Loop) -> Iterator[Event]:

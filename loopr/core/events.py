@@ -191,14 +191,6 @@ class WorkEnded(LoopEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeWaits(LoopEvent):
-    """The command ended well, and no lane takes its judges now: the next attempt is for them alone."""
-
-    attempt: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Passed(LoopEvent):
     """The check said yes."""
 
@@ -228,12 +220,13 @@ class Conflicted(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class Limited(LoopEvent):
-    """The lane or the host could not carry the attempt: it costs nothing."""
+    """The lane or the host could not carry the attempt: it costs nothing; `rests` is the lane that rests by it."""
 
     attempt: int
     failure: Failure
     reason: str
     judge_only: bool = False
+    rests: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +239,7 @@ class Broke(LoopEvent):
     to: Status
     not_before: int
     reason: str
+    judge_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

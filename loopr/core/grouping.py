@@ -26,6 +26,8 @@ class GroupKey(NamedTuple):
     line: str
     command: bool
     suspects: tuple[int, ...] = ()
+    vain_on: str = ""
+    in_vain: int = 0
 
 
 def group_key(scene: Scene, loop: Loop) -> GroupKey:
@@ -40,6 +42,8 @@ def group_key(scene: Scene, loop: Loop) -> GroupKey:
         line,
         loop.command or own.has_command,
         tuple([each.number for each in scene.shared.suspects if loop.id in each.loops]),
+        loop.vain_on,
+        loop.in_vain,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from loopr.core import events as e
 from loopr.core import observations as o
 from loopr.core import offer_events as f
-from loopr.core.costs import attempt_of, clear_suspects, cost, failure_target, has_worked
+from loopr.core.costs import attempt_of, clear_suspects, cost, failure_target, has_judged, has_worked
 from loopr.core.declaring import (
     after_landing,
     declare_children,
@@ -20,7 +20,7 @@ from loopr.core.declaring import (
 )
 from loopr.core.events import Event
 from loopr.core.filing import FILING, clear_problem, place_of, problem
-from loopr.core.judge_events import VerdictGiven
+from loopr.core.judge_events import JudgeWaits, VerdictGiven
 from loopr.core.limits import judge_lane, own_budget_reached
 from loopr.core.model import Failure, Loop, Status, Usage
 from loopr.core.moving import MOVING, moved_by, stayed_for
@@ -104,7 +104,7 @@ def _attempt_ended(scene: Scene, seen: o.AttemptEnded, now: int) -> Iterator[Eve
     elif seen.trouble is None and loop.status is Status.RUNNING:
         yield from has_worked(scene, loop)
         lane, waits = judge_lane(scene, loop, now)
-        yield e.JudgeWaits(loop.id, seen.attempt, waits) if waits else e.WorkEnded(loop.id, seen.attempt, lane)
+        yield JudgeWaits(loop.id, seen.attempt, waits) if waits else e.WorkEnded(loop.id, seen.attempt, lane)
 
 
 def _attempt_stopped(scene: Scene, seen: o.AttemptStopped, now: int) -> Iterator[Event]:
@@ -119,6 +119,7 @@ def _said_yes(scene: Scene, seen: o.SaidYes, now: int) -> Iterator[Event]:
     """A judge need not be asked again about this very tree."""
     loop = current(scene, seen.loop, seen.attempt)
     if loop is not None and loop.status in (Status.CHECKING, Status.LANDING):
+        yield from has_judged(scene, loop)
         yield VerdictGiven(loop.id, seen.attempt, seen.judge, seen.key)
 
 
@@ -129,6 +130,7 @@ def _judged(scene: Scene, seen: o.Judged, now: int) -> Iterator[Event]:
         yield from _stop_seen(scene, o.StopSeen(seen.loop, seen.attempt), now)
     elif loop.status is Status.CHECKING:
         if seen.trouble is not None:
+            yield from has_judged(scene, loop, seen.trouble)
             yield from cost(scene, loop, seen.trouble, now)
         else:
             asks = scene.policy.type_of(loop.type).approve

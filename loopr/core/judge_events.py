@@ -17,3 +17,11 @@ class VerdictGiven(LoopEvent):
     attempt: int
     judge: str
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWaits(LoopEvent):
+    """The command ended well, and no lane takes its judges now: the next attempt is for them alone."""
+
+    attempt: int
+    reason: str

@@ -14,7 +14,7 @@ from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.attempt import lands
 from loopr.core.codec import NAMES
-from loopr.core.judge_events import VerdictGiven
+from loopr.core.judge_events import JudgeWaits, VerdictGiven
 from loopr.core.model import Loop, Status
 from loopr.core.plan_events import LandingBegan
 from loopr.core.steps import STEPS, declared, stays_engaged
@@ -58,7 +58,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.UsageSeen: _row(_ALL, None, "what the attempt has used so far, also while it is told to stop"),
     e.WorkEnded: _row(S.RUNNING, S.CHECKING, "the command ended well; what is there has been committed"),
     VerdictGiven: _row(frozenset({S.CHECKING, S.LANDING}), None, "a judge said yes; not asked again about this tree"),
-    e.JudgeWaits: _row(S.RUNNING, S.PENDING, "free: as above, and no lane takes its judges now"),
+    JudgeWaits: _row(S.RUNNING, S.PENDING, "free: as above, and no lane takes its judges now"),
     e.Refused: _row(
         frozenset({S.RUNNING, S.CHECKING, S.LANDING}), frozenset({S.PENDING, S.FAILED}), "iteration + 1, failures 0"
     ),

@@ -149,7 +149,8 @@ class Terms(NamedTuple):
 class Loop(NamedTuple):
     """One node of the tree: how it was declared, then where it stands.
 
-    `tally` counts what went wrong by class, since its counters last began.
+    `tally` counts what went wrong by class, since its counters last began; `in_vain` its limits in a row on the lane
+    `vain_on`.
     """
 
     id: str
@@ -185,6 +186,8 @@ class Loop(NamedTuple):
     signature: str = ""
     repeats: int = 0
     tally: tuple[tuple[str, int], ...] = ()
+    in_vain: int = 0
+    vain_on: str = ""
     not_before: int = 0
     lease: Lease | None = None
     ending: Ending | None = None

@@ -15,6 +15,7 @@ from loopr.core import events as e
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.gates import first_closed, group_ready_since, ready_since
+from loopr.core.judge_events import JudgeWaits
 from loopr.core.model import Loop, Status
 
 STILL_RUNNING = "running"
@@ -94,7 +95,7 @@ _ENDS = (
     e.Landed,
     e.Refused,
     e.Conflicted,
-    e.JudgeWaits,
+    JudgeWaits,
     e.Limited,
     e.Broke,
     e.SetAside,
@@ -104,7 +105,7 @@ _ENDS = (
 )
 _WORDS: Mapping[type[Event], str] = {
     e.Landed: "complete",
-    e.JudgeWaits: "limited",
+    JudgeWaits: "limited",
     e.Refused: "refused",
     e.Conflicted: "conflict",
     e.LeaseReleased: "released",

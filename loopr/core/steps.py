@@ -67,6 +67,8 @@ def _fresh_counters(loop: Loop) -> Loop:
         signature="",
         repeats=0,
         tally=(),
+        in_vain=0,
+        vain_on="",
         not_before=0,
         judge_only=False,
         reason="",
@@ -177,7 +179,7 @@ def _unparked(loop: Loop, event: e.Unparked, at: int) -> Loop:
     """Try again where it stood, with its failures forgiven; its iterations are not, nor what refused them."""
     kept = tuple(each for each in loop.tally if each[0] == Failure.REFUSED)
     forgiven = loop._replace(failures=0, launch_failures=0, conflicts=0, tally=kept)
-    return forgiven._replace(status=S.PENDING, not_before=0, reason="")
+    return forgiven._replace(status=S.PENDING, in_vain=0, vain_on="", not_before=0, reason="")
 
 
 def _retried(loop: Loop, event: e.Retried, at: int) -> Loop:

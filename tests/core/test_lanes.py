@@ -321,7 +321,7 @@ def test_nobody_stands_in_for_who_is_only_busy() -> None:
     assert agents(story) == [("first", "one"), ("other", "else"), ("other", "else")]
     tell(
         "plan p: a; b\nchoose p/a, p/b\nended p/a: limited x after=60s\nended p/b: refused no\npause p/a\npause p/b\n"
-        "wait 60s\nresume p/a\nresume p/b\nchoose p/a\nwhy p/b: lane lane one starts slowly after its rest",
+        "wait 60s\nresume p/a\nresume p/b\nchoose p/b\nwhy p/a: lane lane one starts slowly after its rest",
         standing_in(spec=one),
     )
 

@@ -15,7 +15,7 @@ from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
-from loopr.core.judge_events import VerdictGiven
+from loopr.core.judge_events import JudgeWaits, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
 from loopr.core.plan_events import LandingBegan
@@ -44,7 +44,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.UsageSeen: (EVERY, None),
     e.WorkEnded: ({S.RUNNING}, {S.CHECKING}),
     VerdictGiven: ({S.CHECKING, S.LANDING}, None),
-    e.JudgeWaits: ({S.RUNNING}, {S.PENDING}),
+    JudgeWaits: ({S.RUNNING}, {S.PENDING}),
     e.Refused: ({S.RUNNING, S.CHECKING, S.LANDING}, {S.PENDING, S.FAILED}),
     e.Limited: (LIVE | {S.LANDING}, {S.PENDING}),
     e.Broke: (LIVE | {S.LANDING}, {S.PENDING, S.PARKED}),
@@ -363,7 +363,7 @@ def test_every_event_is_reached_through_a_door() -> None:
         cancel p/h
         gone p/h
         wait 3s
-        choose p/b, p/e, p/f, p/g, p/a, p/c
+        choose p/b, p/e, p/g, p/a, p/c, p/f
         """,
         settings(types={"spec": {"approve": True}}, ramp=False),
     )

@@ -234,13 +234,13 @@ def test_a_second_limit_after_the_rest_is_a_second_hit() -> None:
 def test_without_a_ramp_a_lane_is_wide_at_once() -> None:
     """With `ramp: false` everything starts again when the rest ends."""
     tell(
-        "plan p: a; b\nchoose p/a, p/b\nended p/a: limited x\nlost p/b\nwait 2s\nchoose p/a, p/b", settings(ramp=False)
+        "plan p: a; b\nchoose p/a, p/b\nended p/a: limited x\nlost p/b\nwait 2s\nchoose p/b, p/a", settings(ramp=False)
     )
 
 
 def test_a_person_ends_a_rest() -> None:
     """`reset lane:NAME` ends a rest at once; the lane still starts slowly."""
-    tell("plan p: a; b\nchoose p/a, p/b\nended p/a: limited x after=300s\nlost p/b\nreset lane:default\nchoose p/a")
+    tell("plan p: a; b\nchoose p/a, p/b\nended p/a: limited x after=300s\nlost p/b\nreset lane:default\nchoose p/b")
 
 
 def test_a_lane_without_an_account_is_parked_once() -> None:
@@ -437,9 +437,9 @@ def test_an_attempt_that_used_nothing_has_measured_nothing() -> None:
     """A loop that met a limit at its first word tells nobody what a loop costs: the next one goes ahead alone again."""
     story = Story(settings(budget=Budget(tokens=1000), ramp=False))
     go_on(story, "plan p: a; b; c\nchoose p/a\nbegan p/a\nused p/a 0 tokens 2s\nended p/a: limited slow down\nwait 2s")
-    assert story.choose() == ["p/a"]
-    assert "p/a, the first at the cost of the workspace" in story.gates("p/b")["budget"]
-    run(story, "p/a", 10)
+    assert story.choose() == ["p/b"]
+    assert "p/b, the first at the cost of the workspace" in story.gates("p/a")["budget"]
+    run(story, "p/b", 10)
     assert len(story.choose()) == 3
     story.verify()
 

@@ -244,6 +244,17 @@ HALTS = (
     Scene("leaves a lock on the config", f"{COMMON}; touch $C/config.lock"),
 )
 
+OWN_LIMIT = ("while lane default works for others",)
+LIMITS = (
+    Scene("exits as limited for ever", 'echo 75 > "$DESK/code"', OWN_LIMIT),
+    Scene(
+        "says for ever that it is limited for ages",
+        """echo '{"schema": 1, "status": "limited", "retry_after_secs": 1e9}' > $LOOPR_RESULT_FILE""",
+        OWN_LIMIT,
+        more="lanes: {default: {max_rest_secs: 2}}\n",
+    ),
+)
+
 SCENES = (
     *BRANCHES,
     *OTHERS,
@@ -253,4 +264,5 @@ SCENES = (
     *PROCESSES,
     *PROGRAMS,
     *HALTS,
+    *LIMITS,
 )

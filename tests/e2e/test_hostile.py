@@ -37,7 +37,9 @@ QUICK = "timeouts: {wall_secs: 30, grace_secs: 0.5}\n"
 WORK = """\
 export SUPERVISOR=$PPID
 case "$LOOPR_LOOP" in
-  */bad) sh "$DESK/bad"; printf '\\n\\n\\n' > "$DESK/acted"; exit 0 ;;
+  */bad) sh "$DESK/bad"; printf '\\n\\n\\n' > "$DESK/acted"
+    test ! -e "$DESK/code" || exit "$(cat "$DESK/code")"
+    exit 0 ;;
   */one) read -r _ < "$DESK/acted" ;;
 esac
 echo good > "$(basename "$LOOPR_LOOP").txt"

@@ -9,7 +9,7 @@ import pytest
 
 from loopr.core import events as e
 from loopr.core import offer_events as f
-from loopr.core.judge_events import VerdictGiven
+from loopr.core.judge_events import JudgeWaits, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
 from loopr.core.plan_events import LandingBegan
@@ -158,7 +158,7 @@ BY_HAND: list[type[e.LoopEvent]] = [
 ]
 """What a person, a script or a pull worker can bring about."""
 OTHERS = {
-    *(e.AttemptStarted, e.UsageSeen, e.JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, e.Conflicted),
+    *(e.AttemptStarted, e.UsageSeen, JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, e.Conflicted),
     *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone, VerdictGiven, LandingBegan, SteeringRefused),
     *(f.ArtifactOffered, f.ArtifactUnread, f.OfferGone, f.OfferReplaced, f.OfferRejected, f.CompletionUndone),
 }

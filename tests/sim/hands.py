@@ -6,6 +6,7 @@ landing after any of its steps. Decides nothing but luck.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -151,6 +152,8 @@ class Hands:
             return process
         if unlucky < 0.4 and not judge_only:
             process.trouble = self.trouble(draw.choice(COMMAND_TROUBLES))
+        if world.faulty and not judge_only and self._is_ever_limited(loop):
+            process.trouble = self.trouble(Failure.LIMITED)
         took = 1 if judge_only else draw.choice((5, 4_000, 30_000, 90_000))
         if draw.random() < 0.4:
             used = Usage(draw.choice((None, 100, 3_000)), draw.choice((None, 900)), draw.choice((0, took)))
@@ -160,6 +163,10 @@ class Hands:
             world.later(took // 3, lambda: world.report(level))
         world.later(took, lambda: self._end(process))
         return process
+
+    def _is_ever_limited(self, loop: Loop) -> bool:
+        """Say whether a loop is one whose command always says that it is limited: there are some in some worlds."""
+        return self.world.seed % 4 == 0 and zlib.crc32(loop.id.encode()) % 4 == 0
 
     def _product(self, loop: Loop) -> Artifact:
         """Draw what a loop hands over; a judge alone looks at what the last attempt left."""

@@ -25,7 +25,7 @@ from loopr.core.gates import (
     ready_since,
 )
 from loopr.core.grouping import Waits, group_key
-from loopr.core.limits import slow_width
+from loopr.core.limits import pick_lane, slow_width
 from loopr.core.model import OCCUPYING, Failure, Gate, Loop, Status
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import DEFAULT_LANE
@@ -93,6 +93,8 @@ class Watch:
         self.grant = 0
         self.limited = ""
         self.attempts: dict[str, int] = {}
+        self.began: dict[str, str] = {}
+        self.served: dict[str, str] = {}
 
     def told(self, told: list[Told]) -> None:
         """Take what was appended; the rows that follow must be those the journal keeps."""
@@ -104,6 +106,7 @@ class Watch:
                 members = self.shadow.shared.convoys[each.event.name].members
                 require(all(map(self.shadow.tree.done, members)), f"{each.event} with {members}")
             self._rests(each.event)
+            self._costs_one_alone(each.event)
             self._moves(each.event)
             self._hears(each)
             self._by_its_own_word(each.event)
@@ -160,6 +163,32 @@ class Watch:
             loop = self.shadow.loops[event.loop]
             if loop.lease is not None and loop.lease.grant > self.shadow.shared.lane(loop.lease.lane).rest_grant:
                 self.limited = loop.lease.lane
+
+    def _costs_one_alone(self, event: e.Event) -> None:
+        """A limit is a loop's own failure only where it began a rest before, and the lane has served another since."""
+        if isinstance(event, w.LaneRested) and event.hits > self.shadow.shared.lane(event.lane).hits:
+            self.served.pop(event.lane, None)
+        elif isinstance(event, w.LaneWorked):
+            self.served[event.lane] = ""
+        if not isinstance(event, e.LoopEvent):
+            return
+        for lane in [lane for lane, name in self.served.items() if not name]:
+            self.served[lane] = event.loop  # whose end it is that the lane has worked for
+        loop = self.shadow.loops.get(event.loop)
+        if isinstance(event, e.Broke) and event.failure is Failure.LIMITED:
+            lane = loop.lane if loop is not None else None
+            require(self.began.get(event.loop) == lane, f"{event}, which began a rest of {self.began.get(event.loop)}")
+            require(self.served.get(lane or "") not in (None, event.loop), f"{event}, but served was {self.served}")
+            self.world.met("luck: a limit was a loop's own")
+        elif isinstance(event, e.Limited) and event.failure is Failure.LIMITED:
+            if (
+                loop is not None
+                and loop.lease
+                and loop.lease.grant > self.shadow.shared.lane(loop.lease.lane).rest_grant
+            ):
+                self.began[event.loop] = loop.lease.lane
+        elif isinstance(event, e.LeaseExpired | e.Refused | e.Conflicted | e.Broke | e.SetAside | e.Landed):
+            self.began.pop(event.loop, None)
 
     def _same_rows(self) -> None:
         """Compare the rows that follow from the replay with those that were stored."""
@@ -377,6 +406,7 @@ def _formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> str | No
     first = next((each for each in forest.shared.dispatch if each in by_id), None)
     if first is not None or not runnable:
         return first
+    runnable = [each for each in runnable if not _lets_others_ask(forest, each, runnable, now)]
     project = next_project(forest, sorted({each.project for each in runnable}), now)
     unserved = {each.project for each in runnable if _unserved(forest, each.project, now)}
     require(project in unserved or not unserved, f"{project} goes before {unserved}, which had nothing yet")
@@ -389,6 +419,15 @@ def _formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> str | No
     return min(
         mine, key=lambda each: (-score(forest.policy, each, now).total, each.created, forest.tree.order(each), each.id)
     ).id
+
+
+def _lets_others_ask(forest: Forest, loop: Loop, runnable: list[Loop], now: int) -> bool:
+    """Say whether another wants the lane that a loop has asked in vain more often: it has not worked since its rest."""
+    lane = forest.shared.lane(loop.vain_on)
+    if not loop.in_vain or not lane.hits or pick_lane(forest, loop, now) != loop.vain_on:
+        return False
+    others = (each for each in runnable if pick_lane(forest, each, now) == loop.vain_on)
+    return any((each.in_vain if each.vain_on == loop.vain_on else 0) < loop.in_vain for each in others)
 
 
 def _unserved(forest: Forest, project: str, now: int) -> bool:

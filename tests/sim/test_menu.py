@@ -25,7 +25,9 @@ def test_the_simulation_meets_everything_on_the_menu() -> None:
     wanted += [f"gate: {name}" for name, _ in GATES]
     wanted += [f"fault: {name}" for name in MENU]
     wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
-    wanted += [f"luck: {each}" for each in ("an agent took over", "another stood in", *purses.MET)]
+    wanted += [
+        f"luck: {each}" for each in ("an agent took over", "another stood in", "a limit was a loop's own", *purses.MET)
+    ]
     wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]
     met: Counter[str] = Counter()
     for seed in SEEDS:
