@@ -21,6 +21,7 @@ from loopr.core.forest import Forest
 from loopr.core.handiwork import Hands
 from loopr.core.intake import interpret
 from loopr.core.model import Loop
+from loopr.core.offering import may_give_way
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.trust import came_during
 from loopr.core.turn import perform
@@ -309,7 +310,7 @@ class Engine:
         """Let the hands write one declared artifact; a refusal of the world is an observation like any other."""
         loop = self.forest.loops[effect.loop]
         try:
-            return self.hands.write_declared(loop.id, loop.type, loop.project, entry, loop.artifact)
+            return self.hands.write_declared(loop.id, loop.type, loop.project, entry, may_give_way(loop))
         except PlanError as error:
             return o.Noticed(self._place_of(loop), str(error))
 

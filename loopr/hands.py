@@ -58,15 +58,15 @@ class FileHands:
         self.archive, self._runs = Archive(state), Runs(state)
 
     def write_declared(
-        self, loop_id: str, type_name: str, project: str, entry: Entry, known: str = ""
+        self, loop_id: str, type_name: str, project: str, entry: Entry, known: Set[str] = frozenset()
     ) -> o.Observation | None:
-        """Write the artifact of a declared loop and report it; a file that is not of a `known` digest stays.
+        """Write the artifact of a declared loop and report it; a file that is of none of the `known` digests stays.
 
         Such a file is reported instead; None if it has gone meanwhile.
         """
         text, artifact = declared_artifact(entry, type_name, self._policy.types, project=project)
         path, raw = artifact_path(self._specs, loop_id, type_name), text.encode()
-        if not self._publish(path, raw, frozenset({known, digest(raw)})):
+        if not self._publish(path, raw, known | {digest(raw)}):
             return self.look(loop_id, type_name, during=())
         return o.DeclaredWritten(loop_id, digest(raw), artifact, self._place(loop_id, type_name))
 

@@ -78,8 +78,8 @@ def _spent_up(forest: Forest, now: int) -> Iterator[Event]:
 
 
 def _timed_by_budget(forest: Forest) -> list[tuple[int, Loop]]:
-    """List the running loops that have so much time and no more, with the end of it."""
-    running = (forest.loops[each] for each in forest.tree.by_status[Status.RUNNING])
+    """List the running loops that have so much time and no more, by id, with the end of it."""
+    running = (forest.loops[each] for each in sorted(forest.tree.by_status[Status.RUNNING]))
     ends = ((own_budget_ends(forest, loop), loop) for loop in running)
     return [(at, loop) for at, loop in ends if at is not None]
 

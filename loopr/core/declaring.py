@@ -122,24 +122,32 @@ def _too_many(scene: Scene, parent: Loop, then: Mapping[str, Entry], source: str
 
 
 def _cycle(scene: Scene, parent: Loop, artifact: Artifact, source: str) -> Iterator[Problem]:
-    """Needs across outlines must not run in a circle; among siblings that was looked at when they were read."""
-    proposed = dict(_proposed(parent.id, artifact.entries))
-    across = any(need.rpartition("/")[0] != parent_id for parent_id, needs in proposed.values() for need in needs)
-    if not across and not any(scene.tree.needers.get(each) for each in proposed):
+    """Needs by path must not run in a circle; those by the ids of siblings were looked at when they were read."""
+    entries = dict(_nested(parent.id, artifact.entries))
+    by_path = any("/" in need for entry in entries.values() for need in entry.needs)
+    if not by_path and not any(scene.tree.needers.get(each) for each in entries):
         return
     from loopr.core import graph  # networkx is slow to import, and few outlines need it
 
+    proposed = {loop_id: _needs_of(loop_id, entry) for loop_id, entry in entries.items()}
     found = graph.find_cycle(scene.tree, proposed)
     if found:
-        yield Problem(f"needs form a cycle: {graph.draw_cycle(found)}", source, "take one of these needs out")
+        at = next((entries[each].position for each in found if each in entries and entries[each].needs), None)
+        where = f"{source}:{at.line}:{at.col}" if at is not None and source else source
+        yield Problem(f"needs form a cycle: {graph.draw_cycle(found)}", where, "take one of these needs out")
 
 
-def _proposed(parent_id: str, entries: tuple[Entry, ...]) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
-    """List the loops of an outline and of those nested in it, each with its parent and what it needs."""
+def _nested(parent_id: str, entries: tuple[Entry, ...]) -> Iterator[tuple[str, Entry]]:
+    """List the loops of an outline and of those nested in it, each with its entry."""
     for entry in entries:
-        loop_id = f"{parent_id}/{entry.id}"
-        yield loop_id, (parent_id, tuple(need if "/" in need else f"{parent_id}/{need}" for need in entry.needs))
-        yield from _proposed(loop_id, entry.children)
+        yield f"{parent_id}/{entry.id}", entry
+        yield from _nested(f"{parent_id}/{entry.id}", entry.children)
+
+
+def _needs_of(loop_id: str, entry: Entry) -> tuple[str, tuple[str, ...]]:
+    """Return the parent of a loop of an outline, and the ids of what it needs."""
+    parent_id = loop_id.rpartition("/")[0]
+    return parent_id, tuple(need if "/" in need else f"{parent_id}/{need}" for need in entry.needs)
 
 
 def declare_children(scene: Scene, parent_id: str, artifact: Artifact, *, trusted: bool = True) -> Iterator[e.Event]:

@@ -23,7 +23,7 @@ from loopr.core.events import Event
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.moving import begin
 from loopr.core.scene import Scene
-from loopr.core.trust import approve_file, cleared, doubted, offered_file, unkept, unread, when
+from loopr.core.trust import approve_file, cleared, doubted, may_take_file, offered_file, unkept, unread, when
 
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 _TAKES_A_FILE = frozenset({Status.PENDING, Status.PARKED, Status.FAILED, Status.COMPLETE}) | _LIVE
@@ -39,6 +39,9 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
     )
     known = scene.loops.get(seen.plan)
     bound = scene.shared.plans.get(seen.plan)
+    file = o.FileSeen(seen.plan, seen.digest, seen.artifact, seen.source)
+    if known is not None and (bound is None or bound.digest != seen.digest) and _is_taken(scene, known, seen):
+        may_take_file(scene, known, file)  # or nothing of it is decided
     if known is None:
         yield e.Declared(seen.plan, scene.policy.root_type, None, terms)
     if bound is None:
@@ -52,13 +55,18 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
     loop = scene.loops[seen.plan]
     if plan_declares(scene, seen.artifact):
         yield from _take_plan_terms(scene, loop, terms)
-        file = o.FileSeen(seen.plan, seen.digest, seen.artifact, seen.source)
-        if offered_file(scene, loop) == seen.digest or seen.digest in loop.offers.rejected:
+        if _is_taken(scene, loop, seen):
             yield from approve_file(scene, scene.loops[loop.id], file)
             return
         yield from _file_seen(scene, file, now)
     elif known is not None:
         yield from change_entry(scene, loop, terms, "")
+
+
+def _is_taken(scene: Scene, loop: Loop, seen: o.PlanOffered) -> bool:
+    """Say whether a plan file is one that was offered or rejected: whoever starts it takes it as a person's."""
+    known = offered_file(scene, loop) == seen.digest or seen.digest in loop.offers.rejected
+    return known and plan_declares(scene, seen.artifact)
 
 
 def plan_declares(scene: Scene, artifact: Artifact) -> bool:

@@ -70,7 +70,7 @@ class Waits:
 
     def _is_alone(self, loop: Loop) -> bool:
         """Say whether a loop shares none of its gates with others."""
-        return loop.status is not Status.PENDING or self._scene.settles(loop)
+        return loop.status is not Status.PENDING or loop.ending is not None or self._scene.settles(loop)
 
     def _of_group(self, loop: Loop) -> tuple[Gate, ...]:
         """Return the closed gates that all of a loop's group share."""

@@ -16,7 +16,7 @@ class Hands(Protocol):
     """What performs effects on the tree as files."""
 
     def write_declared(
-        self, loop_id: str, type_name: str, project: str, entry: Entry, known: str = ""
+        self, loop_id: str, type_name: str, project: str, entry: Entry, known: Set[str] = frozenset()
     ) -> o.Observation | None:
         """Write the artifact of a declared loop and report it, or the file that stands there."""
         ...

@@ -167,7 +167,7 @@ def _being_measured(scene: Scene, scope: Scope, loop: Loop, now: int) -> str:
 
     Where nothing at all is known that is whoever runs, else the first of its type, or of another that is new to all.
     """
-    busy = list(_paid_by(scene, scope))
+    busy = [each for each in _paid_by(scene, scope) if each.id != loop.id]  # its own attempt that ends is a gate itself
     if usual(scene, scope, loop, now) is None:
         first = min((other.id for other in busy), default="")
         return first and f"{first}, the first"

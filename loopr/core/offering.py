@@ -37,6 +37,14 @@ def words_for(loop: Loop) -> str:
     return f"`loopr approve {loop.id} --file` or `loopr reject {loop.id} --file`"
 
 
+def may_give_way(loop: Loop) -> frozenset[str]:
+    """Return the digests of what loopr may write over at a loop's place: its own, and what a person has rejected.
+
+    The text of the latter is kept in the archive.
+    """
+    return frozenset({loop.artifact, *loop.offers.rejected}) - {""}
+
+
 def offered_words(scene: Scene, loop: Loop) -> str:
     """Say which file of a loop waits for a person's word, and what to type; nothing where none does."""
     if not loop.offers.offered:

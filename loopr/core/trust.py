@@ -144,15 +144,19 @@ def offered_file(scene: Scene, loop: Loop) -> str:
     return loop.artifact if counts or any(children_on_offer(scene, loop.id)) else ""
 
 
-def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:
-    """Take an offered file as a person's."""
-    accepted = e.ArtifactAccepted(loop.id, file.digest)
-    if loop.status is not Status.AWAITING and not allows(loop, accepted):
+def may_take_file(scene: Scene, loop: Loop, file: FileSeen) -> None:
+    """Refuse a file that cannot be taken as a person's now."""
+    if loop.status is not Status.AWAITING and not allows(loop, e.ArtifactAccepted(loop.id, file.digest)):
         hint = "wait until it has landed" if loop.status is Status.LANDING else f"`loopr retry {loop.id}` first"
         raise UserError(f"cannot take a file for {loop.id}: it is {loop.status}", hint=hint)
     problems = outline_problems(scene, loop, file.artifact, file.place)
     if problems:
         raise UserError("", problems=problems)
+
+
+def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:
+    """Take an offered file as a person's."""
+    may_take_file(scene, loop, file)
     yield from unkept(scene, file.place)
     bound = scene.shared.plans.get(loop.id)
     if bound is not None and (kept := scene.shared.kept.get(bound.source)) and kept.digest == file.digest:
@@ -161,7 +165,7 @@ def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:
     if loop.status is Status.AWAITING:
         yield e.CandidateReplaced(loop.id, file.digest)
         return
-    yield accepted
+    yield e.ArtifactAccepted(loop.id, file.digest)
     if loop.parent is None:
         said = file.artifact
         terms = loop.terms._replace(title=said.title, project=said.project, budget=said.budget)
@@ -173,6 +177,9 @@ def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:
 def reject_file(scene: Scene, loop: Loop, by: str, before: Artifact | None) -> Iterator[Event]:
     """Forget an offered file for good; where a part of it counted, what counted `before` does again."""
     digest, counted = offered_file(scene, loop), loop.offers.offered in ("", loop.artifact)
+    problems = outline_problems(scene, loop, before, loop.id) if counted and before is not None else []
+    if problems:
+        raise UserError("", problems=problems)
     yield f.OfferRejected(loop.id, digest, by)
     if not counted:
         return

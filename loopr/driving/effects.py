@@ -17,6 +17,7 @@ from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.naming import generation_name, is_judge_room, judge_room
+from loopr.core.offering import may_give_way
 from loopr.core.tips import BRANCH_PLACE
 from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell
 from loopr.driving.attempting import attempt
@@ -336,6 +337,6 @@ def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation | None
     """Write one declared artifact; a refusal of the world is an observation like any other."""
     place = f"{loop.id}/{loop.type}.md"
     try:
-        return hands.write_declared(loop.id, loop.type, loop.project, entry, loop.artifact)
+        return hands.write_declared(loop.id, loop.type, loop.project, entry, may_give_way(loop))
     except PlanError as error:
         return o.Noticed(place, str(error))

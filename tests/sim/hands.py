@@ -327,7 +327,7 @@ class Hands:
             return
         self._tried[loop.id] = entry
         artifact = self.world.author.written(entry, loop.type)
-        if self._put(loop, artifact):
+        if self._put(loop, artifact, *self.world.shadow.loops[loop.id].offers.rejected):
             self.world.report(o.DeclaredWritten(loop.id, digest_of(artifact), artifact, self.world.place(loop.id)))
         else:
             self.world.report(self.world.file_seen(loop.id))

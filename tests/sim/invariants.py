@@ -6,6 +6,7 @@ with what the core keeps up to date.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,9 @@ from tests.sim.journals import Told
 
 if TYPE_CHECKING:
     from tests.sim.world import World
+
+
+_OF_OTHERS = ("parent", "needs", "serial", "apart")
 
 
 class Broken(AssertionError):
@@ -291,6 +295,12 @@ def after_a_step(world: World) -> None:
         world.met(f"gate: {name}")
     waits = Waits(forest, now)
     for loop_id, closed in gates.items():
+        for each in closed:
+            own = each.gate in _OF_OTHERS and loop_id in re.split(r"[ ,]", each.reason)
+            require(
+                not own and not each.reason.startswith(f"{loop_id}, the first"),
+                f"{loop_id} is told to wait for itself: {each}",
+            )
         told, every = waits.first_closed(forest.loops[loop_id]), waits.closed(forest.loops[loop_id])
         require(told == next(iter(closed), None), f"{loop_id} waits for {told} with its group, alone for {closed}")
         require(every == closed, f"{loop_id} waits for all of {every} with its group, alone for {closed}")
