@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loopr.core import events as e
-from loopr.core.judge_events import JudgeWaits, VerdictGiven
+from loopr.core.answers import answered
+from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.model import NO_USAGE, Ending, Failure, Lease, Loop, Status, Usage
 from loopr.core.plan_events import LandingBegan
 from loopr.errors import Impossible
@@ -139,24 +140,17 @@ def tallied(loop: Loop, failure: Failure) -> tuple[tuple[str, int], ...]:
     return tuple((counts | {failure.value: counts.get(failure.value, 0) + 1}).items())
 
 
-def _refused(loop: Loop, event: e.Refused | e.Conflicted, at: int) -> Loop:
+def _refused(loop: Loop, event: Refused | Conflicted, at: int) -> Loop:
     """Begin the next iteration, unless this was the last."""
-    repeats = loop.repeats + 1 if event.signature and event.signature == loop.signature else 1
-    return over(_served(loop))._replace(
+    return answered(over(_served(loop)), event)._replace(
         status=event.to,
         iteration=loop.iteration + (event.to is not S.FAILED),
         failures=0,
         launch_failures=0,
-        signature=event.signature,
-        repeats=repeats,
-        tally=tallied(loop, Failure.CONFLICT if isinstance(event, e.Conflicted) else Failure.REFUSED),
+        taken_early=loop.taken_early or bool(event.takes_over),
+        tally=tallied(loop, Failure.CONFLICT if isinstance(event, Conflicted) else Failure.REFUSED),
         reason=event.reason,
     )
-
-
-def _conflicted(loop: Loop, event: e.Conflicted, at: int) -> Loop:
-    """Count a conflict beside the refusal."""
-    return _refused(loop, event, at)._replace(conflicts=loop.conflicts + 1)
 
 
 def _limited(loop: Loop, event: e.Limited, at: int) -> Loop:
@@ -257,14 +251,14 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.WorkEnded: _work_ended,
     VerdictGiven: _verdict,
     JudgeWaits: _judge_waits,
-    e.Refused: _refused,
+    Refused: _refused,
     e.Limited: _limited,
     e.Broke: _broke,
     e.SetAside: _set_aside,
     e.Passed: _passed,
     LandingBegan: _landing_began,
     e.Landed: _landed,
-    e.Conflicted: _conflicted,
+    Conflicted: _refused,
     e.Stopped: _stopped,
     e.AttemptGone: _gone,
 }

@@ -7,12 +7,16 @@ was seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from loopr.core import events as e
 from loopr.core import workspace_events as w
+from loopr.core.answers import answered, enough, is_news
+from loopr.core.attempt import tallied
 from loopr.core.backoff import backoff_ms
 from loopr.core.events import Event
 from loopr.core.in_vain import is_own_matter
+from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.limits import LONGEST_WINDOW_MS, own_budget_reached, ramp_after, rest_ms
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
@@ -34,18 +38,6 @@ def attempt_of(loop: Loop) -> int:
     return loop.lease.attempt if loop.lease is not None else loop.attempt
 
 
-def refusal_target(scene: Scene, loop: Loop, signature: str) -> tuple[Status, str]:
-    """Say where the next refusal leads: on, or to the end of the iterations or of the patience."""
-    limit = scene.policy.type_of(loop.type).max_iterations
-    if loop.iteration - loop.granted_iterations >= limit:
-        return Status.FAILED, f"refused {_count(limit, 'time')}, its limit: "
-    patience = scene.policy.retry.no_progress
-    repeats = loop.repeats + 1 if signature and signature == loop.signature else 1
-    if signature and patience and repeats >= patience:
-        return Status.FAILED, f"no progress: the same answer {_count(repeats, 'time')} in a row: "
-    return Status.PENDING, ""
-
-
 def _count(number: int, word: str) -> str:
     """Count things in words."""
     return f"{number} {word}{'s' * (number != 1)}"
@@ -53,11 +45,9 @@ def _count(number: int, word: str) -> str:
 
 def _refused(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
     """A verdict of no: the next iteration, at once."""
-    to, why = refusal_target(scene, loop, trouble.signature)
-    if to is Status.PENDING and (reached := own_budget_reached(scene, loop, now)):
-        yield from _spent_up(scene, loop, trouble, reached)
-        return
-    yield e.Refused(loop.id, attempt_of(loop), to, trouble.signature, why + trouble.reason)
+    agent = whose_work(scene, loop)
+    said = Refused(loop.id, attempt_of(loop), Status.PENDING, trouble.signature, trouble.reason, trouble.work, agent)
+    yield from _no(scene, loop, trouble, said, now)
 
 
 def _conflict(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:
@@ -65,14 +55,46 @@ def _conflict(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[
     if loop.status not in (Status.CHECKING, Status.LANDING):
         yield from _refused(scene, loop, trouble, now)
         return
-    to, why = refusal_target(scene, loop, trouble.signature)
-    if to is Status.PENDING and (reached := own_budget_reached(scene, loop, now)):
+    agent = whose_work(scene, loop)
+    said = Conflicted(loop.id, attempt_of(loop), Status.PENDING, trouble.signature, trouble.reason, trouble.work, agent)
+    yield from _no(scene, loop, trouble, replace(said, tip=trouble.tip), now)
+
+
+def whose_work(scene: Scene, loop: Loop) -> str:
+    """Name the agent whose work is judged, nothing where a command has done it."""
+    return (loop.lease.agent if loop.lease is not None else "") or scene.agent_of(loop)
+
+
+def _no(scene: Scene, loop: Loop, trouble: Trouble, said: Refused | Conflicted, now: int) -> Iterator[Event]:
+    """Say where a verdict of no leads: on, to another agent, or to the end of the iterations or of the patience."""
+    said = _outcome(scene, loop, trouble, said)
+    if said.to is Status.PENDING and (reached := own_budget_reached(scene, loop, now)):
         yield from _spent_up(scene, loop, trouble, reached)
         return
     limit = scene.policy.retry.max_conflicts
-    if to is Status.PENDING and loop.conflicts + 1 >= limit:
-        to, why = Status.PARKED, f"max_conflicts: {_count(limit, 'conflict')} while landing: "
-    yield e.Conflicted(loop.id, attempt_of(loop), to, trouble.signature, why + trouble.reason)
+    if isinstance(said, Conflicted) and said.to is Status.PENDING and answered(loop, said).conflicts >= limit:
+        why = f"max_conflicts: {_count(limit, 'conflict')} while landing: {trouble.reason}"
+        said = replace(said, to=Status.PARKED, reason=why, takes_over="")
+    yield said
+
+
+def _outcome(scene: Scene, loop: Loop, trouble: Trouble, said: Refused | Conflicted) -> Refused | Conflicted:
+    """Complete a verdict of no with what it leads to; a loop that stands still goes to another agent first."""
+    limit = scene.policy.type_of(loop.type).max_iterations
+    if loop.iteration - loop.granted_iterations >= limit:
+        return replace(said, to=Status.FAILED, reason=f"refused {_count(limit, 'time')}, its limit: {trouble.reason}")
+    if isinstance(said, Conflicted) and is_news(loop, said.tip):
+        return said
+    still = enough(scene.policy.retry, answered(loop, said), said, quiet=trouble.quiet)
+    failure = Failure.CONFLICT if isinstance(said, Conflicted) else Failure.REFUSED
+    after = loop._replace(tally=tallied(loop, failure))
+    now_works, then_works = scene.agent_of(loop), scene.agent_of(after)
+    if not still or then_works != now_works:
+        return said
+    reason, early = f"{trouble.reason}, {still}", scene.agent_of(after._replace(taken_early=True))
+    if early not in (now_works, said.agent):
+        return replace(said, reason=f"{reason}: {early} takes over", takes_over=early)
+    return replace(said, to=Status.FAILED, reason=reason)
 
 
 def _broke(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:

@@ -199,26 +199,6 @@ class Passed(LoopEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(LoopEvent):
-    """A verdict of no: the next iteration begins, or there is none left."""
-
-    attempt: int
-    to: Status
-    signature: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Conflicted(LoopEvent):
-    """The change does not fit the plan branch: refused, and counted apart."""
-
-    attempt: int
-    to: Status
-    signature: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Limited(LoopEvent):
     """The lane or the host could not carry the attempt: it costs nothing; `rests` is the lane that rests by it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopr.core.events import LoopEvent
+from loopr.core.model import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +26,34 @@ class JudgeWaits(LoopEvent):
 
     attempt: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(LoopEvent):
+    """A verdict of no: the next iteration begins, or there is none left.
+
+    `work` is the digest of all that the loop has made of its plan, and `agent` has made it, nothing for a command.
+    `takes_over` names the agent that goes on because nothing has changed, before its number of refusals is full.
+    """
+
+    attempt: int
+    to: Status
+    signature: str
+    reason: str
+    work: str = ""
+    agent: str = ""
+    takes_over: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicted(LoopEvent):
+    """The change does not fit the plan branch, which stood at `tip`: refused, and counted apart; else as `Refused`."""
+
+    attempt: int
+    to: Status
+    signature: str
+    reason: str
+    work: str = ""
+    agent: str = ""
+    takes_over: str = ""
+    tip: str = ""

@@ -14,7 +14,7 @@ from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.attempt import lands
 from loopr.core.codec import NAMES
-from loopr.core.judge_events import JudgeWaits, VerdictGiven
+from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.model import Loop, Status
 from loopr.core.plan_events import LandingBegan
 from loopr.core.steps import STEPS, declared, stays_engaged
@@ -59,7 +59,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.WorkEnded: _row(S.RUNNING, S.CHECKING, "the command ended well; what is there has been committed"),
     VerdictGiven: _row(frozenset({S.CHECKING, S.LANDING}), None, "a judge said yes; not asked again about this tree"),
     JudgeWaits: _row(S.RUNNING, S.PENDING, "free: as above, and no lane takes its judges now"),
-    e.Refused: _row(
+    Refused: _row(
         frozenset({S.RUNNING, S.CHECKING, S.LANDING}), frozenset({S.PENDING, S.FAILED}), "iteration + 1, failures 0"
     ),
     e.Limited: _row(_LIVE | {S.LANDING}, S.PENDING, "free: limited, host refused, lane parked"),
@@ -72,7 +72,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.CandidateReplaced: _row(S.AWAITING, None, "a person edited the candidate; it still needs the approval"),
     LandingBegan: _row(S.LANDING, None, "the plan branch is about to move: from here on it is never interrupted"),
     e.Landed: _row(S.LANDING, S.COMPLETE, "branch moved, artifact published, event recorded, in this order"),
-    e.Conflicted: _row(
+    Conflicted: _row(
         frozenset({S.CHECKING, S.LANDING}),
         frozenset({S.PENDING, S.PARKED, S.FAILED}),
         "as refused, and conflicts + 1; a check that merges first may find it too",

@@ -185,6 +185,10 @@ class Loop(NamedTuple):
     conflicts: int = 0
     signature: str = ""
     repeats: int = 0
+    answers: tuple[tuple[str, int], ...] = ()  # how often the same answer was given to the same work, the latest last
+    answered: str = ""  # the agent that the last answer was given to
+    taken_early: bool = False  # the agent of `escalate.refused` goes on, though its number is not full
+    conflict_tip: str = ""
     tally: tuple[tuple[str, int], ...] = ()
     in_vain: int = 0
     vain_on: str = ""
@@ -303,6 +307,7 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "ending": lambda value: Ending(*value),
     "hold": lambda value: Hold(*value),
     "tally": lambda value: tuple((name, count) for name, count in value),
+    "answers": lambda value: tuple((mark, count) for mark, count in value),
     "spent": lambda value: Spent(*value),
     "live": lambda value: Usage(*value),
     "deferred": tuple,

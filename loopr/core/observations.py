@@ -41,7 +41,8 @@ class Trouble:
     """Why something did not end well: its class, the words for a person, and what a provider said of the time.
 
     `vouched` is true where the reader of a preset has read that time in what the client itself reports, `harm` where
-    it is something that was done to others.
+    it is something that was done to others. Of a no, `work` is the digest of all that the loop has made of its plan,
+    `quiet` is true where no word comes with it, and `tip` is where the plan stood that a change is in conflict with.
     """
 
     failure: Failure
@@ -53,6 +54,9 @@ class Trouble:
     lane: str = ""
     vouched: bool = False
     harm: bool = False
+    work: str = ""
+    quiet: bool = False
+    tip: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from loopr.core import events as e
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.gates import first_closed, group_ready_since, ready_since
-from loopr.core.judge_events import JudgeWaits
+from loopr.core.judge_events import Conflicted, JudgeWaits, Refused
 from loopr.core.model import Loop, Status
 
 STILL_RUNNING = "running"
@@ -93,8 +93,8 @@ class _Open:
 
 _ENDS = (
     e.Landed,
-    e.Refused,
-    e.Conflicted,
+    Refused,
+    Conflicted,
     JudgeWaits,
     e.Limited,
     e.Broke,
@@ -106,8 +106,8 @@ _ENDS = (
 _WORDS: Mapping[type[Event], str] = {
     e.Landed: "complete",
     JudgeWaits: "limited",
-    e.Refused: "refused",
-    e.Conflicted: "conflict",
+    Refused: "refused",
+    Conflicted: "conflict",
     e.LeaseReleased: "released",
     e.LeaseExpired: "infra",
     e.AttemptGone: "stopped",

@@ -93,6 +93,7 @@ class Retry:
     max_launch_failures: int = 3
     max_conflicts: int = 2
     no_progress: int = 3
+    same_answer: int | None = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from loopr.core.ledger import SPENT, Charge, Ledger, Scope, Sums, cost_of, usd_of
-from loopr.core.model import Loop, Usage, decode_loop
+from loopr.core.model import Failure, Loop, Usage, decode_loop
 from loopr.core.policy import DEFAULT_LANE, Policy, Step, TypePolicy
 from loopr.core.shared import Shared
 from loopr.core.tree import Tree
@@ -132,7 +132,8 @@ class Scene:
         if not steps or (loop.command and not loop.agent):
             return None
         counts = dict(loop.tally)
-        reached = [(name, step) for name, step in steps.items() if counts.get(name, 0) >= step.after]
+        early = Failure.REFUSED if loop.taken_early else None
+        reached = [(name, step) for name, step in steps.items() if counts.get(name, 0) >= step.after or name == early]
         return reached[-1] if reached else None
 
     def crews_of(self, loop: Loop) -> tuple[Crew, ...]:

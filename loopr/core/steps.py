@@ -66,6 +66,10 @@ def _fresh_counters(loop: Loop) -> Loop:
         conflicts=0,
         signature="",
         repeats=0,
+        answers=(),
+        answered="",
+        taken_early=False,
+        conflict_tip="",
         tally=(),
         in_vain=0,
         vain_on="",
@@ -178,7 +182,7 @@ def _cancelled(loop: Loop, event: e.Cancelled, at: int) -> Loop:
 def _unparked(loop: Loop, event: e.Unparked, at: int) -> Loop:
     """Try again where it stood, with its failures forgiven; its iterations are not, nor what refused them."""
     kept = tuple(each for each in loop.tally if each[0] == Failure.REFUSED)
-    forgiven = loop._replace(failures=0, launch_failures=0, conflicts=0, tally=kept)
+    forgiven = loop._replace(failures=0, launch_failures=0, conflicts=0, conflict_tip="", tally=kept)
     return forgiven._replace(status=S.PENDING, in_vain=0, vain_on="", not_before=0, reason="")
 
 

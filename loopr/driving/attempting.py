@@ -42,6 +42,7 @@ from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
 from loopr.world.repo.tips import alone_with_plans
 from loopr.world.repo.words import Committed, Message
+from loopr.world.repo.work import digest_of_work
 from loopr.world.repo.worktrees import take
 from loopr.world.result_file import Advice, Reported, read_advice
 from loopr.world.runs import CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
@@ -50,6 +51,7 @@ CONFLICTED = "conflicted"
 TRIES_TOGETHER = 32  # commits that a loop has of its own, at most: git walks them
 READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
+_VERDICTS = (Failure.REFUSED, Failure.CONFLICT)
 Made = TypeVar("Made")
 
 
@@ -256,6 +258,7 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
         trouble = refusal(f"{problems[0]}", listed(problems), folder)
     if changed.touched:
         return _Taken(used, blame(changed), None, changed, ignored)
+    trouble = with_work(kit, task, trouble)
     if trouble is not None and trouble.failure is Failure.REFUSED:
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
@@ -267,6 +270,18 @@ def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage |
     if advice is not None and advice.usage != Reported():
         return Usage(advice.usage.tokens, advice.usage.micro_usd, wall_ms)
     return heard.usage(wall_ms) if heard is not None else None
+
+
+def with_work(kit: Kit, task: Task, found: Made) -> Made | Trouble:
+    """Add to a verdict of no what the loop has made of its plan so far; without git nothing tells."""
+    ground = kit.ground_of(task)
+    if ground is None or not isinstance(found, Trouble) or found.failure not in _VERDICTS:
+        return found
+    output = kit.runs.folder(task.name, task.attempt) / OUTPUT
+    with suppress(LooprError, OSError):
+        handed_over = output.read_bytes() if output.is_file() else b""
+        return replace(found, work=digest_of_work(ground, task.name, task.tip, handed_over))
+    return found
 
 
 def receive(kit: Kit, task: Task) -> list[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from loopr.core import observations as o
@@ -16,7 +17,7 @@ from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked
 from loopr.driving.asking import Memory, ask_judges, base_of, hear_out, is_pulled, made_of, rise
-from loopr.driving.attempting import folder_of, receive, run_after
+from loopr.driving.attempting import folder_of, receive, run_after, with_work
 from loopr.driving.guarding import protect_of
 from loopr.driving.kit import Kit, Task
 from loopr.driving.lookout import end_watch
@@ -46,6 +47,8 @@ def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
             _, trouble = read_output(kit, task, fits)
         if trouble is None:
             trouble = yield from _look_at_tree(kit, task, memory)
+        if trouble is not None:
+            trouble = yield Do(partial(with_work, kit, task, trouble))
     except StopAsked:
         if ground is not None:
             yield Do(lambda: rise(kit, task))
@@ -144,4 +147,4 @@ def _clashed(kit: Kit, task: Task, laid: LaidClash) -> Trouble:
     reason, text = f"conflict in {files}", laid.feedback()
     kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, reason, text))
     mark = feedback.signature(None, reason.encode(), folder_of(kit, task))
-    return Trouble(Failure.CONFLICT, reason, mark)
+    return Trouble(Failure.CONFLICT, reason, mark, tip=task.tip)

@@ -23,7 +23,7 @@ from loopr.core.rendering import leaf_artifact
 from loopr.core.tips import Moving
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked, Tell
 from loopr.driving.asking import Memory, ask_judges, hear_out, put_back_words, rise
-from loopr.driving.attempting import message_of
+from loopr.driving.attempting import message_of, with_work
 from loopr.driving.judging import Fits, candidate_of, read_output
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import trouble_before
@@ -75,6 +75,8 @@ def _make_ready(kit: Kit, task: Task, course: Course) -> Act:
         made: Intent | Trouble | None = trouble
         if trouble is None and ground is not None:
             made = yield from _judged_commit(kit, task, ground, memory)
+        if isinstance(made, Trouble):
+            made = yield Do(partial(with_work, kit, task, made))
     except StopAsked:
         if ground is not None:
             yield Do(lambda: rise(kit, task))

@@ -17,6 +17,7 @@ from loopr.core import workspace_events as w
 from loopr.core.accepting import held_words
 from loopr.core.codec import NAMES, decode
 from loopr.core.events import Event
+from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Status
 from loopr.world.journal import Record
 
@@ -74,7 +75,7 @@ def _complete(event: e.Landed | e.Settled | e.ArtifactAccepted) -> _Said:
     return _Said("complete", hook=ON_COMPLETE)
 
 
-def _ended_badly(event: e.Broke | e.Conflicted | e.LeaseExpired | e.Refused) -> _Said | None:
+def _ended_badly(event: e.Broke | Conflicted | e.LeaseExpired | Refused) -> _Said | None:
     """An attempt was the last one for now: the loop is parked or has failed."""
     if event.to is Status.PARKED:
         return _parked(event)
@@ -83,7 +84,7 @@ def _ended_badly(event: e.Broke | e.Conflicted | e.LeaseExpired | e.Refused) -> 
     return None
 
 
-def _parked(event: e.SetAside | e.Broke | e.Conflicted | e.LeaseExpired | e.Refused) -> _Said:
+def _parked(event: e.SetAside | e.Broke | Conflicted | e.LeaseExpired | Refused) -> _Said:
     """A loop is parked."""
     return _Said("parked", event.reason, ON_PARK, "parked", f"{event.loop} is parked: {event.reason}")
 
@@ -132,9 +133,9 @@ _MEANT: Mapping[type[Event], Callable[[Any], _Said | None]] = {
     e.ArtifactAccepted: _complete,
     e.SetAside: _parked,
     e.Broke: _ended_badly,
-    e.Conflicted: _ended_badly,
+    Conflicted: _ended_badly,
     e.LeaseExpired: _ended_badly,
-    e.Refused: _ended_badly,
+    Refused: _ended_badly,
     e.Passed: _passed,
     f.ArtifactOffered: _offered,
     w.LaneParked: _lane_parked,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,7 +78,9 @@ def trouble_of(
     vouched = False
     if report is not None and strict is report.failure and not (resets_at or retry_after):
         resets_at, retry_after, vouched = report.resets_at_ms, report.retry_after_ms, report.vouched
-    return Trouble(strict, reason, mark, launch, resets_at=resets_at, retry_after_ms=retry_after, vouched=vouched)
+    quiet = strict is Failure.REFUSED and feedback.is_silent(said.tail)
+    told = Trouble(strict, reason, mark, launch, resets_at=resets_at, retry_after_ms=retry_after, vouched=vouched)
+    return replace(told, quiet=True) if quiet else told
 
 
 def was_stopped(outcome: Outcome) -> bool:

@@ -122,7 +122,8 @@ def trouble_in(task: Task, answer: Answer) -> Trouble | None:
     mark = feedback.signature(outcome.code, said.tail, said.worktree)
     if trouble.failure is Failure.TIMEOUT:
         limit = limits_of(task)["check_secs"]
-        return Trouble(Failure.REFUSED, f"the {judge.title} took longer than {limit} s (timeouts.check_secs)", mark)
+        slow = f"the {judge.title} took longer than {limit} s (timeouts.check_secs)"
+        return Trouble(Failure.REFUSED, slow, mark, quiet=feedback.is_silent(said.tail))
     reason = f"the {judge.title} said no: {trouble.reason}" if outcome.code else trouble.reason
     return replace(trouble, reason=reason, signature=mark, launch=False)
 

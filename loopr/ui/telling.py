@@ -18,6 +18,7 @@ from loopr.core import workspace_events as w
 from loopr.core.accepting import AT_ONCE, FIRST, IDLE, held_words
 from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
+from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.offering import MOST_NAMED, words_for
 from loopr.core.offers import FILE
@@ -62,7 +63,7 @@ def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] 
 def _another_try(event: Event) -> str:
     """Name the loop for which an event begins another try, none if it does not."""
     goes_on = isinstance(event, e.IterationAsked) or (
-        isinstance(event, e.Refused | e.Conflicted) and event.to is not Status.FAILED
+        isinstance(event, Refused | Conflicted) and event.to is not Status.FAILED
     )
     return event.loop if goes_on and isinstance(event, LoopEvent) else ""
 
@@ -191,8 +192,8 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.AttemptStarted: _started,
     e.LeaseExpired: _verdict("expired"),
     e.LeaseReleased: _because("given back"),
-    e.Refused: _verdict("refused"),
-    e.Conflicted: _verdict("conflict"),
+    Refused: _verdict("refused"),
+    Conflicted: _verdict("conflict"),
     e.Broke: _verdict(""),
     e.Limited: _limited,
     e.SetAside: _because("parked"),

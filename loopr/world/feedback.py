@@ -107,6 +107,11 @@ def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
     return hashlib.sha256("\n".join([str(exit_code), *lines]).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
+def is_silent(output: bytes) -> bool:
+    """Say whether an output has no words at all."""
+    return not _plain(output)[0].strip()
+
+
 def _settled(line: str) -> str:
     """Replace what differs from one run to the next."""
     for pattern, word in _CHANGING:

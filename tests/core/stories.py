@@ -13,7 +13,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     began|ended|judged|landed|gone ID       what the engine reports of the present attempt, or of `ID#ATTEMPT`
     says-yes ID: check KEY                  a judge of the present attempt has said yes to something
     lands ID: OLD NEW                       its landing is made ready, from one commit of the plan to another
-    ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `after=`, `resets=`
+    ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `work=`, `after=`
     used ID 100 tokens 20s                  what the attempt has used so far
     finish ID: store                        everything from `began` to `landed` at once, with what it hands over
     settle                                  what completes by declaration is written, level by level
@@ -44,7 +44,7 @@ from tests.core.workspaces import START, STEADY, Story, ladder, same, settings, 
 __all__ = ["START", "STEADY", "Story", "go_on", "ladder", "millis", "outline", "settings", "tell", "whole"]
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_OPTIONS = re.compile(r"\b(sig|after|resets|lane|by)=(\S+)")
+_OPTIONS = re.compile(r"\b(sig|after|resets|lane|by|work|said|tip)=(\S+)")
 
 
 def millis(text: str) -> int:
@@ -216,6 +216,9 @@ def trouble(story: Story, text: str) -> o.Trouble | None:
         lane=said.get("lane", ""),
         vouched=said.get("by") == "reader",
         harm="harm" in words.split(),
+        work=said.get("work", ""),
+        quiet=said.get("said") == "nothing",
+        tip=said.get("tip", ""),
     )
 
 

@@ -15,7 +15,7 @@ from loopr.core import offer_events as f
 from loopr.core import workspace_events as w
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
-from loopr.core.judge_events import JudgeWaits, VerdictGiven
+from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
 from loopr.core.plan_events import LandingBegan
@@ -45,7 +45,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.WorkEnded: ({S.RUNNING}, {S.CHECKING}),
     VerdictGiven: ({S.CHECKING, S.LANDING}, None),
     JudgeWaits: ({S.RUNNING}, {S.PENDING}),
-    e.Refused: ({S.RUNNING, S.CHECKING, S.LANDING}, {S.PENDING, S.FAILED}),
+    Refused: ({S.RUNNING, S.CHECKING, S.LANDING}, {S.PENDING, S.FAILED}),
     e.Limited: (LIVE | {S.LANDING}, {S.PENDING}),
     e.Broke: (LIVE | {S.LANDING}, {S.PENDING, S.PARKED}),
     e.SetAside: (LIVE | {S.LANDING}, {S.PARKED}),
@@ -55,7 +55,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.IterationAsked: ({S.AWAITING}, {S.PENDING}),
     e.CandidateReplaced: ({S.AWAITING}, None),
     e.Landed: ({S.LANDING}, {S.COMPLETE}),
-    e.Conflicted: ({S.CHECKING, S.LANDING}, {S.PENDING, S.PARKED, S.FAILED}),
+    Conflicted: ({S.CHECKING, S.LANDING}, {S.PENDING, S.PARKED, S.FAILED}),
     e.Stopped: (LIVE | {S.LANDING}, {S.PENDING}),
     LandingBegan: ({S.LANDING}, None),
     e.AttemptGone: (EVERY, None),
@@ -108,6 +108,10 @@ VALUES: dict[str, Any] = {
     "usage": Usage(5, None, 7),
     "not_before": 0,
     "signature": "s",
+    "work": "w",
+    "agent": "small",
+    "takes_over": "",
+    "tip": "c0ffee",
     "failure": Failure.INFRA,
     "launch": False,
     "live": False,
@@ -134,7 +138,7 @@ PATHS: dict[Status, tuple[e.LoopEvent, ...]] = {
     S.LANDING: TO_LANDING,
     S.COMPLETE: (*TO_LANDING, e.Landed(A, 1, "c0", "d0")),
     S.PARKED: (*TO_RUNNING, e.SetAside(A, 1, Failure.CONFIG, "no such program")),
-    S.FAILED: (*TO_CHECKING, e.Refused(A, 1, S.FAILED, "s", "no")),
+    S.FAILED: (*TO_CHECKING, Refused(A, 1, S.FAILED, "s", "no")),
     S.CANCELLED: (DECLARED, e.Cancelled(A, "ada", "enough")),
     S.INVALIDATED: (DECLARED, e.Undeclared(A)),
 }
@@ -456,7 +460,7 @@ def test_an_event_that_is_refused_leaves_the_count_of_charges_alone() -> None:
     with pytest.raises(Impossible):
         forest.apply(e.WorkEnded("p/a", 9), story.now)
     forest.apply(e.WorkEnded("p/a", 1), story.now)
-    forest.apply(e.Refused("p/a", 1, S.PENDING, "", "no"), story.now)
+    forest.apply(Refused("p/a", 1, S.PENDING, "", "no"), story.now)
     assert [place for place, _ in forest.take_rows().charges] == [1]
 
 

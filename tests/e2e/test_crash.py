@@ -20,6 +20,7 @@ import pytest
 
 from loopr.core import events as e
 from loopr.core.codec import decode
+from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Failure, Loop, Status
 from loopr.engine import compare, recall
 from loopr.world.artifacts import digest
@@ -138,7 +139,7 @@ class Aftermath:
             yield f"nobody touched a command, and yet: {self.of(e.Broke)}"
         if any(each.launch for each in self.events if isinstance(each, e.Broke)):
             yield f"nothing was wrong with any setup, and yet: {self.of(e.Broke)}"
-        odd = self.of(e.Limited, e.SetAside, e.LeaseReleased, e.LeaseExpired, e.Conflicted)
+        odd = self.of(e.Limited, e.SetAside, e.LeaseReleased, e.LeaseExpired, Conflicted)
         odd += [] if any(life.victim == "stop" for life in self.made.lives) else self.of(e.Stopped)
         odd += [each for each in self.of(e.ArtifactAccepted) if self.made.plan_runs or each.loop != PLAN]
         if odd:
@@ -162,7 +163,7 @@ class Aftermath:
             made = len(set(numbers) - known)
             if not made - len(again) <= wanted <= made:
                 yield f"{loop} made attempts {numbers}, of which {sorted(known)} broke; {wanted} were asked for"
-            refusals = [each for each in self.events if isinstance(each, e.Refused) and each.loop == loop]
+            refusals = [each for each in self.events if isinstance(each, Refused) and each.loop == loop]
             if len(refusals) != wanted - 1:
                 yield f"{loop} was refused {len(refusals)} times"
             landed = [each for each in self.events if isinstance(each, e.Landed) and each.loop == loop]

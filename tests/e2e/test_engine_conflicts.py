@@ -81,8 +81,8 @@ def test_markers_that_are_left_are_refused(repo: Repo) -> None:
     assert repo.on_branch("demo", "lines") == "one\ntwo of a and b\nthree"
 
 
-def test_one_that_never_can_is_parked(repo: Repo) -> None:
-    """A loop whose work conflicts twice is parked with that reason, its branches are kept, and the plan ends with 1."""
+def test_conflicts_with_what_lands_meanwhile_park_nobody(repo: Repo) -> None:
+    """Whoever conflicts each time another lands mends it each time: such a conflict is an iteration, and no more."""
     script = """
     tell "$name $LOOPR_ITERATION"; wait_at "gate.$name.$LOOPR_ITERATION"
     printf 'one\\ntwo of %s %s\\nthree\\n' "$name" "$LOOPR_ITERATION" > lines
@@ -100,17 +100,42 @@ def test_one_that_never_can_is_parked(repo: Repo) -> None:
     gates["b.2"].open()
     repo.loopr("wait", "demo/b")
     gates["c.2"].open()
+    assert repo.heard() == ["c 3"]
     gates["c.3"].open()
+    process.ended()
+    loop = repo.loops()["demo/c"]
+    assert (loop["status"], loop["conflicts"], loop["iteration"]) == ("complete", 1, 3)
+    tips = [each["data"]["tip"] for each in repo.events("conflicted") if each["loop"] == "demo/c"]
+    assert len(set(tips)) == 2
+    assert repo.on_branch("demo", "lines") == "one\ntwo of c 3\nthree"
+
+
+def test_one_that_never_can_is_parked(repo: Repo) -> None:
+    """A loop that conflicts twice with the same tip is parked with that reason, and its branches are kept."""
+    script = """
+    tell "$name $LOOPR_ITERATION"; wait_at "gate.$name.$LOOPR_ITERATION"
+    test "$LOOPR_ITERATION" != 1 || git rev-parse HEAD > "$DESK/base.$name"
+    git reset -q --hard "$(cat "$DESK/base.$name")"
+    printf 'one\\ntwo of %s %s\\nthree\\n' "$name" "$LOOPR_ITERATION" > lines
+    """
+    plan(repo, "a c", script)
+    gates = {each: repo.gate(f"gate.{each}") for each in ("a.1", "c.1", "c.2")}
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gates["a.1"].open()
+    repo.loopr("wait", "demo/a")
+    gates["c.1"].open()
+    assert repo.heard() == ["c 2"]
+    gates["c.2"].open()
     process.ended(1)
     loop = repo.loops()["demo/c"]
     assert (loop["status"], loop["conflicts"]) == ("parked", 2)
-    assert "conflict" in loop["reason"] and "lines" in loop["reason"]
-    assert repo.on_branch("demo", "lines") == "one\ntwo of b 2\nthree"
+    assert "max_conflicts: 2 conflicts" in loop["reason"] and "lines" in loop["reason"]
+    assert repo.on_branch("demo", "lines") == "one\ntwo of a 1\nthree"
     repo.git("rev-parse", "--verify", "loopr/demo.c.g1")
     kept = repo.git("for-each-ref", "--format=%(refname)", "refs/loopr/backup").splitlines()
     tips = [repo.git("show", f"{each}:lines") for each in kept if "demo.c" in each]
     assert any("two of c 2" in each for each in tips), (kept, tips)
-    assert [each[0] for each in repo.landed("demo")] == ["demo/a", "demo/b"]
 
 
 def test_both_sides_of_different_lines_land(repo: Repo) -> None:

@@ -95,13 +95,13 @@ def test_feedback_is_in_the_prompt_too(repo: Repo) -> None:
 
 
 def test_no_progress(repo: Repo) -> None:
-    """The same answer three times in a row is the end, and it is said so; what was committed stays on the branch."""
+    """The same answer to the same work three times is the end, and it is said so; what was committed stays."""
     one(repo, "echo x > x; echo the same; exit 1")
     end = repo.loopr("start", "plan.md", code=1)
     loop = repo.loops()["demo/a"]
     assert (loop["status"], loop["attempt"]) == ("failed", 3)
-    assert "no progress" in loop["reason"]
-    assert "no progress" in end.err
+    assert loop["reason"] == "exit 1: the same, 3 times, nothing changed (retry.no_progress)"
+    assert "3 times, nothing changed" in end.err
     assert repo.git("show", "loopr/demo.a.g1:x") == "x"
     assert repo.landed("demo") == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from loopr.core import events as e
 from loopr.core import offer_events as f
-from loopr.core.judge_events import JudgeWaits, VerdictGiven
+from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
 from loopr.core.plan_events import LandingBegan
@@ -151,14 +151,14 @@ def test_each_alone_is_refused_so(still: Repo, verb: str, status: str) -> None:
 S = Status
 LIVE = {S.LEASED, S.RUNNING, S.CHECKING}
 BY_HAND: list[type[e.LoopEvent]] = [
-    *(e.Declared, e.LeaseGranted, e.Settled, e.LeaseReleased, e.LeaseExpired, e.LeaseRenewed, e.WorkEnded, e.Refused),
+    *(e.Declared, e.LeaseGranted, e.Settled, e.LeaseReleased, e.LeaseExpired, e.LeaseRenewed, e.WorkEnded, Refused),
     *(e.SetAside, e.Approved, e.Rejected, e.IterationAsked, e.CandidateReplaced, e.Stopped, e.ArtifactAccepted),
     *(e.InputChanged, e.OutlineChanged, e.EntryChanged, e.Undeclared, e.DeclaredAgain, e.Deferred, e.Cancelled),
     *(e.Unparked, e.Retried, e.Renewed, e.Held, e.Lifted, e.Forgotten),
 ]
 """What a person, a script or a pull worker can bring about."""
 OTHERS = {
-    *(e.AttemptStarted, e.UsageSeen, JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, e.Conflicted),
+    *(e.AttemptStarted, e.UsageSeen, JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, Conflicted),
     *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone, VerdictGiven, LandingBegan, SteeringRefused),
     *(f.ArtifactOffered, f.ArtifactUnread, f.OfferGone, f.OfferReplaced, f.OfferRejected, f.CompletionUndone),
 }
@@ -166,7 +166,7 @@ OTHERS = {
 NOT_BY_HAND: dict[type[e.LoopEvent], set[Status]] = {
     e.LeaseReleased: {S.LEASED},  # what our own crash came before
     e.LeaseExpired: {S.LEASED},  # a pull worker's loop runs at once
-    e.Refused: {S.CHECKING, S.LANDING},  # the engine's own verdicts
+    Refused: {S.CHECKING, S.LANDING},  # the engine's own verdicts
     e.SetAside: {S.LEASED, S.CHECKING, S.LANDING},
     e.Deferred: {S.LANDING},  # only what has begun to land, which an engine does
     e.OutlineChanged: LIVE | {S.AWAITING, S.LANDING, S.PARKED, S.FAILED},  # settled: no lease
@@ -174,7 +174,7 @@ NOT_BY_HAND: dict[type[e.LoopEvent], set[Status]] = {
 """Of these, the statuses in which it is the engine that does, or nobody."""
 BOTH_ENDS = {
     (e.LeaseGranted, S.LEASED), (e.LeaseGranted, S.RUNNING), (e.LeaseExpired, S.PENDING), (e.LeaseExpired, S.PARKED),
-    (e.Refused, S.PENDING), (e.Refused, S.FAILED), (e.DeclaredAgain, S.PENDING), (e.DeclaredAgain, S.COMPLETE),
+    (Refused, S.PENDING), (Refused, S.FAILED), (e.DeclaredAgain, S.PENDING), (e.DeclaredAgain, S.COMPLETE),
     (e.Passed, S.AWAITING), (e.Passed, S.LANDING), (e.Landed, S.COMPLETE), (e.AttemptGone, S.PENDING),
     (e.ArtifactGone, S.COMPLETE), (e.ArtifactSeen, S.COMPLETE),
 }  # fmt: skip

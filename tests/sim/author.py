@@ -32,9 +32,11 @@ ESCALATIONS: tuple[dict[str, Step], ...] = (
     {},
     {},
     {"refused": Step(1, "south"), "conflict": Step(1, "north")},
+    {"refused": Step(9, "south")},
     {"infra": Step(1, "north"), "timeout": Step(2, "south")},
 )
 PROJECTS = ("default", "other")
+PLACES = ("", "", "", "command", "judge", "landing")
 LADDERS = (("plan", "spec", "phase", "code"), ("epic", "story", "task"), ("job", "step"))
 
 
@@ -67,6 +69,7 @@ class Author:
         self.priced = priced
         self.commands = self.chance.choice((0.95, 0.95, 0.5))
         self._versions = 0
+        self.hard_to_please = Random(seed * 31 + 7).choice(PLACES)  # there the same no is said again and again
 
     # --- settings ---------------------------------------------------------------------------------------------------
 
@@ -78,8 +81,9 @@ class Author:
             cap_ms=60_000,
             max_attempts=draw.choice((2, 3, 5)),
             max_launch_failures=draw.choice((2, 3)),
-            max_conflicts=draw.choice((1, 2)),
+            max_conflicts=draw.choice((1, 2)) + bool(self.hard_to_please),
             no_progress=draw.choice((0, 2, 3)),
+            same_answer=draw.choice((None, 2, 4)),
         )
         return Policy(
             types=self._types(),
@@ -121,7 +125,7 @@ class Author:
                 approve=draw.random() < 0.2,
                 parallel=draw.random() < 0.8,
                 lanes=draw.choice((LANES[:1], LANES[:1], LANES[1:2], LANES[1:], (LANES[1], LANES[0]))),
-                max_iterations=draw.choice((1, 2, 3, 100)),
+                max_iterations=max(draw.choice((1, 2, 3, 100)), 100 * bool(self.hard_to_please)),
                 budget=Budget(secs=60) if draw.random() < 0.08 else NO_BUDGET,
                 agent=draw.choice(("", "", LANES[1])),
                 escalate=draw.choice(ESCALATIONS),

@@ -74,6 +74,7 @@ class Hands:
         self.gave_way: dict[Key, str] = {}
         self._tried: dict[str, Entry] = {}
         self._busy: set[tuple[str, Key]] = set()
+        self.hard_to_please = world.author.hard_to_please
 
     def perform(self, effect: w.Effect, loop: Loop) -> None:
         """Do what is owed, or go on with it."""
@@ -150,8 +151,8 @@ class Hands:
             process.trouble = Trouble(Failure.TIMEOUT, "wall clock")
             world.later(WALL_CLOCK_MS, lambda: self._end(process))
             return process
-        if unlucky < 0.4 and not judge_only:
-            process.trouble = self.trouble(draw.choice(COMMAND_TROUBLES))
+        if unlucky < (0.8 if self.hard_to_please == "command" else 0.4) and not judge_only:
+            process.trouble = self.trouble(Failure.REFUSED if unlucky > 0.4 else draw.choice(COMMAND_TROUBLES))
         if world.faulty and not judge_only and self._is_ever_limited(loop):
             process.trouble = self.trouble(Failure.LIMITED)
         took = 1 if judge_only else draw.choice((5, 4_000, 30_000, 90_000))
@@ -178,9 +179,12 @@ class Hands:
         """Draw the details of trouble."""
         draw, wall = self.world.chance, self.world.wall
         self.world.met(f"trouble: {failure.value}")
-        signature = draw.choice(("", "same", "same", "other")) if failure in (Failure.REFUSED, Failure.CONFLICT) else ""
+        answers = ("same",) if self.hard_to_please else ("", "same", "same", "other")
+        signature = draw.choice(answers) if failure in (Failure.REFUSED, Failure.CONFLICT) else ""
         if failure is not Failure.LIMITED:
-            return Trouble(failure, failure.value, signature)
+            work, quiet = (draw.choice(("", "w1", "w1", "w2")), draw.random() < 0.2) if signature else ("", False)
+            tip = draw.choice(("", "t1", "t2", "t3")) if failure is Failure.CONFLICT else ""
+            return Trouble(failure, failure.value, signature, work=work, quiet=quiet, tip=tip)
         return Trouble(
             failure,
             "429",
@@ -236,7 +240,7 @@ class Hands:
 
     def _judged(self, loop: Loop) -> None:
         """Say what the judge says."""
-        unlucky = self.world.faulty and self.world.chance.random() < 0.25
+        unlucky = self.world.faulty and self.world.chance.random() < (0.7 if self.hard_to_please == "judge" else 0.25)
         trouble = self.trouble(self.world.chance.choice(JUDGE_TROUBLES)) if unlucky else self._unsound(loop)
         if trouble is None:
             self.world.report(o.SaidYes(loop.id, loop.attempt, "check", f"{loop.attempt}"))
@@ -258,8 +262,9 @@ class Hands:
     def _make_ready(self, loop: Loop) -> None:
         """Judge the tree that would land, and announce where the plan branch would move."""
         world, key = self.world, (loop.id, loop.attempt)
-        if world.faulty and world.chance.random() < 0.2:
-            world.report(o.LandingFailed(*key, self.trouble(world.chance.choice(LANDING_TROUBLES))))
+        if world.faulty and world.chance.random() < (0.8 if self.hard_to_please == "landing" else 0.2):
+            failure = world.chance.choice(LANDING_TROUBLES)
+            world.report(o.LandingFailed(*key, self.trouble(Failure.CONFLICT if self.hard_to_please else failure)))
             return
         unsound = self._unsound(loop)
         if unsound is not None:

@@ -35,6 +35,7 @@ from loopr.core.scoring import fixed_score, score
 from loopr.core.trust import FILE
 from tests.sim import purses
 from tests.sim.journals import Told
+from tests.sim.patience import Patience
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -99,6 +100,7 @@ class Watch:
         self.attempts: dict[str, int] = {}
         self.began: dict[str, str] = {}
         self.served: dict[str, str] = {}
+        self.patience = Patience(world.met)
 
     def told(self, told: list[Told]) -> None:
         """Take what was appended; the rows that follow must be those the journal keeps."""
@@ -114,6 +116,8 @@ class Watch:
             self._moves(each.event)
             self._hears(each)
             self._by_its_own_word(each.event)
+            for problem in self.patience.problems(self.shadow, each.event):
+                raise Broken(f"{each.event} {problem}")
             self.shadow.apply(each.event, each.at)
             more = len(self.shadow.occupancy.loops) > before
             require(not more or isinstance(each.event, e.LeaseGranted | e.Approved), f"{each.event} takes a slot")
@@ -224,7 +228,9 @@ class Watch:
     def _by_whom(self, event: e.LeaseGranted, loop: Loop, at: int) -> None:
         """The agent is the one whose turn it is by the number of failures, and the lane one of its."""
         own, counts = self.shadow.policy.type_of(loop.type), dict(loop.tally)
-        reached = [step.agent for name, step in own.escalate.items() if counts.get(name, 0) >= step.after]
+        early = "refused" if loop.id in self.patience.early else ""
+        steps = own.escalate.items()
+        reached = [step.agent for name, step in steps if counts.get(name, 0) >= step.after or name == early]
         agent = "" if loop.command else ([own.agent, *reached][-1])
         if reached and agent == reached[-1]:
             self.world.met("luck: an agent took over")

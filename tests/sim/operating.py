@@ -181,6 +181,9 @@ def keeps_its_word(world: World, wish: Wish, answer: Answer) -> None:
         if row.get("did") == "stopped":
             loop = forest.loops[row["id"]]
             require(loop.lease is None and loop.status is S.PENDING, f"{wish} stopped {loop}")
+        elif str(row.get("did")).startswith("file "):  # a word on a file that was offered, not on the work
+            left = forest.loops[row["id"]].offers.offered
+            require(not left, f"{wish} leaves {left} on offer for {row['id']}")
         else:
             require(PROMISES[wish.name](forest, row["id"]), f"{wish} is not so for {row['id']}: {row}")
     require(bool(answer.done or answer.unchanged or wish.name == "clear"), f"{wish} is answered with nothing")

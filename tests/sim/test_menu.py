@@ -9,13 +9,13 @@ from loopr.core.gates import GATES
 from loopr.core.model import Failure
 from loopr.core.offer_events import CompletionUndone
 from loopr.core.plan_events import TipsTaken
-from tests.sim import purses
+from tests.sim import patience, purses
 from tests.sim.faults import MENU
 from tests.sim.person import PERSON
 from tests.sim.play import play
 from tests.sim.worker import WORKER
 
-SEEDS = range(300_000, 300_240)
+SEEDS = range(300_000, 300_700)
 
 
 def test_the_simulation_meets_everything_on_the_menu() -> None:
@@ -25,9 +25,8 @@ def test_the_simulation_meets_everything_on_the_menu() -> None:
     wanted += [f"gate: {name}" for name, _ in GATES]
     wanted += [f"fault: {name}" for name in MENU]
     wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
-    wanted += [
-        f"luck: {each}" for each in ("an agent took over", "another stood in", "a limit was a loop's own", *purses.MET)
-    ]
+    lucky = ("an agent took over", "another stood in", "a limit was a loop's own", *purses.MET, *patience.MET)
+    wanted += [f"luck: {each}" for each in lucky]
     wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]
     met: Counter[str] = Counter()
     for seed in SEEDS:

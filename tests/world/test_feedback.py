@@ -14,6 +14,7 @@ from loopr.world.feedback import (
     SIGNATURE_LINES,
     Earlier,
     bounded,
+    is_silent,
     render_feedback,
     signature,
 )
@@ -175,3 +176,9 @@ def test_the_feedback_of_many_tries_is_as_long_as_that_of_some() -> None:
         sizes.add(text.count("\n"))
     assert sizes == {54}
     assert "(the last" not in render_feedback("no", [Earlier(each, "exit 1") for each in range(1, 51)])
+
+
+def test_what_says_nothing_is_silent() -> None:
+    """Blank lines and what a terminal was told to draw are no words."""
+    assert is_silent(b"") and is_silent(b"\n \x1b[0m\r\n\t\n")
+    assert not is_silent(b"\n.\n")

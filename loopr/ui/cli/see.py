@@ -247,7 +247,10 @@ def _agent(scene: Scene, loop: Loop, now: int) -> str:
     """Name the agent that works for a loop now, and why it is not the first one; nothing where a command does."""
     taken = scene.taken_over(loop)
     name = scene.agent_of(loop)
-    own = f"{name}, which took over after {taken[1].after} times {taken[0]}" if taken is not None else name
+    own = name
+    if taken is not None:
+        early = loop.taken_early and dict(loop.tally).get(taken[0], 0) < taken[1].after
+        own += f", which took over {'as nothing had changed' if early else f'after {taken[1].after} times {taken[0]}'}"
     return views.stand_in(scene, loop, now) or own
 
 

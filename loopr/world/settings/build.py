@@ -192,6 +192,7 @@ def _retry(values: Values) -> Retry:
         max_launch_failures=values["max_launch_failures"],
         max_conflicts=values["max_conflicts"],
         no_progress=values["no_progress"],
+        same_answer=values["same_answer"],
     )
 
 

@@ -190,8 +190,11 @@ _RETRY = block(
         whole(100, "Iterations before a loop of this type has failed."),
         {"plan": 50, "spec": 30, "phase": 20, "code": 100},
     ),
-    max_conflicts=whole(2, "Conflicts while landing that park the loop."),
-    no_progress=whole(3, "Equal refusals in a row after which the loop has failed."),
+    max_conflicts=whole(2, "Conflicts while landing that park the loop; one with another tip than the last is none."),
+    no_progress=whole(3, "So often the same answer to the same work, and the loop has failed."),
+    same_answer=whole(
+        10, "So many equal answers in a row, whatever the work, and twice as many without any words; null is no limit."
+    )._replace(null=True),
 )
 
 _HOOKS = block(
