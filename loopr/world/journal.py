@@ -8,8 +8,9 @@ Knows records, rows and sums. Must never know what an event means, when one is d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -22,6 +23,7 @@ from loopr.world.journal_schema import (
     ROW_TABLES,
     SQLITE_NEEDED,
     Migration,
+    is_copy,
     open_reader,
     open_writer,
     plain_words,
@@ -139,6 +141,7 @@ class Journal:
         self.path = path
         self._connection = connection
         self._busy_ms = busy_ms
+        self._again: Callable[[], apsw.Connection] | None = None
         self._file = _file_at(path)
 
     @classmethod
@@ -157,7 +160,15 @@ class Journal:
                 connection = open_reader(path, busy_ms=busy_ms, migrations=migrations)
             else:
                 connection = open_writer(path, create=create, busy_ms=busy_ms, migrations=migrations)
-        return cls(connection, path, busy_ms)
+        journal = cls(connection, path, busy_ms)
+        journal._again = partial(open_reader, path, busy_ms=busy_ms, migrations=migrations)
+        return journal
+
+    def _look_again(self) -> None:
+        """Read an older file anew, which was copied to be read: it may have gone on, or have become current."""
+        if self._again is not None and is_copy(self._connection) and not self._connection.in_transaction:
+            old, self._connection = self._connection, self._again()
+            old.close()
 
     def close(self) -> None:
         """Close the file; the last one to close it leaves no log behind."""
@@ -224,6 +235,7 @@ class Journal:
     def last_seq(self) -> int:
         """Return the number of the last event, 0 before the first."""
         with plain_words(self.path, self._busy_ms):
+            self._look_again()
             return int(self._connection.execute("SELECT max(seq) FROM events").get or 0)
 
     def last_at(self) -> int:

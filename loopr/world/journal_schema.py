@@ -81,6 +81,8 @@ def open_writer(path: Path, *, create: bool, busy_ms: int, migrations: Sequence[
 def open_reader(path: Path, *, busy_ms: int, migrations: Sequence[Migration]) -> apsw.Connection:
     """Open the file so that its folder is the same afterwards, whoever else has it open or died with it.
 
+    One of an older version is read as it would be once somebody writes to it, and stays as it is.
+
     A log that holds something belongs to a live writer or to one that was killed: it is read where it lies, and left.
     Without one, an ordinary connection is the safe reader: it takes part in the locking, and its empty log goes when
     it closes. Only where nothing can be written, or the disk is full, is the file read as one that cannot change.
@@ -114,12 +116,26 @@ def _reader(path: Path, query: str, busy_ms: int, migrations: Sequence[Migration
         if version == 0:
             raise _missing(path)
         if version < len(migrations):
-            raise SettingsError(
-                f"the journal has version {version} and this loopr reads version {len(migrations)}",
-                where=str(path),
-                hint="any command that writes, such as `loopr run --once`, brings it up to date",
-            )
+            return _lifted(connection, migrations)
     return connection
+
+
+def _lifted(connection: apsw.Connection, migrations: Sequence[Migration]) -> apsw.Connection:
+    """Copy a file of an older version into memory, and bring the copy up to date: a reader writes nothing."""
+    copy = apsw.Connection(":memory:")
+    with _closing_on_error(copy):
+        with copy.backup("main", connection, "main") as backup:
+            while not backup.done:
+                backup.step()
+        connection.close()
+        _migrate(copy, migrations)
+        copy.execute("PRAGMA query_only = ON")
+    return copy
+
+
+def is_copy(connection: apsw.Connection) -> bool:
+    """Say whether a connection is to a copy in memory, of a file of an older version."""
+    return not connection.db_filename("main")
 
 
 def _uri(path: Path, query: str) -> str:

@@ -6,6 +6,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.e2e.repos import Repo, opened
@@ -63,3 +64,49 @@ def test_it_is_kept_to_its_owner(repo: Repo) -> None:
     repo.loopr("run", code=1)
     assert repo.state.stat().st_mode & 0o077 == 0
     assert (repo.state / "copies/1.db").is_file()
+
+
+def as_version(repo: Repo, number: int) -> None:
+    """Take the last step of the journal's form back, and say that it has this version."""
+    journal = apsw.Connection(str(repo.state / "loopr.db"))
+    journal.pragma("journal_mode", "delete")
+    journal.execute("UPDATE records SET key = 'hold/workspace' WHERE key = 'hold/workspace:'")
+    journal.execute(
+        "UPDATE events SET version = 1, data = json_set(data, '$.scope', 'workspace') WHERE loop IS NULL"
+        " AND event = 'scope_held'"
+    )
+    journal.pragma("user_version", number)
+    journal.close()
+
+
+def test_verbs_that_read_read_an_older_journal(repo: Repo) -> None:
+    """They show the same of a journal of version 1, and write nothing; whoever writes brings it up to date."""
+    repo.loopr("pause", "--all")
+    reading = (
+        *(("tree",), ("status",), ("ls",), ("next",), ("events", "--json"), ("usage",)),
+        *(("why", "old/given/after"), ("show", "old/given/fails"), ("doctor",)),
+    )
+    at = ("--at", "2040-01-01T00:00:00Z")
+
+    def said(verb: tuple[str, ...]) -> str:
+        return repo.loopr(*verb, *(at if verb[0] not in ("events", "doctor", "usage") else ()), code=None).out
+
+    before = {verb: said(verb) for verb in reading if verb != ("doctor",)}
+    as_version(repo, 1)
+    kept = (repo.state / "loopr.db").read_bytes()
+    assert {verb: said(verb) for verb in before} == {
+        verb: text.replace('"workspace:"', '"workspace"')
+        for verb, text in before.items()  # events are as they were
+    }
+    assert "ok     replay" in said(("doctor",))
+    assert "paused" in said(("tree",))
+    assert (repo.state / "loopr.db").read_bytes() == kept
+    repo.loopr("resume", "--all")
+    assert "paused by" not in said(("status",))
+
+
+def test_a_journal_of_a_later_version_is_refused(repo: Repo) -> None:
+    """It is neither read nor written."""
+    as_version(repo, 99)
+    for verb in ("tree", "status", "ls", "next", "events"):
+        assert "a newer loopr wrote it" in repo.loopr(verb, code=78).err

@@ -244,14 +244,34 @@ def test_an_older_file_is_brought_up_to_date(tmp_path: Path) -> None:
     with Journal.open(path, create=True, migrations=MIGRATIONS[:1]) as journal:
         journal.append([draft("a")], [Change("records", "lane/x", "{}")], after=0)
     later = (*MIGRATIONS[:1], SECOND, THIRD)
-    with pytest.raises(SettingsError, match=r"version 1 and this loopr reads version 3"):
-        Journal.open(path, readonly=True, migrations=later)
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    with Journal.open(path, readonly=True, migrations=later) as journal:
+        assert journal.rows("records") == [("lane/x", "{}"), ("moved/lane/x", "{}")]
+        assert [each.event for each in journal.since(0)] == [draft("a").event]
+        with pytest.raises(SettingsError):
+            journal.append([draft("b")], after=1)
+        assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
     with Journal.open(path, migrations=later) as journal:
         assert journal.rows("records") == [("lane/x", "{}"), ("moved/lane/x", "{}")]
         assert journal.append([draft("b")], after=1) == 2
         assert journal.integrity() == []
     with Journal.open(path, migrations=later) as journal:
         assert len(journal.rows("records")) == 2
+
+
+@pytest.mark.parametrize("migrated", [False, True])
+def test_whoever_reads_an_older_file_sees_it_go_on(tmp_path: Path, migrated: bool) -> None:
+    """What the loopr from before writes to it is seen, and so is what one of now does, which brings it up to date."""
+    path = tmp_path / "loopr.db"
+    Journal.open(path, create=True, migrations=MIGRATIONS[:1]).close()
+    with Journal.open(path, readonly=True) as reader:
+        assert reader.last_seq() == 0
+        for number in (1, 2):
+            with Journal.open(path, migrations=MIGRATIONS if migrated else MIGRATIONS[:1]) as writer:
+                writer.append([draft("a")], after=number - 1)
+            assert reader.changed_since(number - 1)
+            with reader.snapshot() as seq:
+                assert seq == number == len(list(reader.since(0)))
 
 
 def test_a_pause_of_everything_in_an_older_file(tmp_path: Path) -> None:
@@ -261,6 +281,9 @@ def test_a_pause_of_everything_in_an_older_file(tmp_path: Path) -> None:
     held = Draft(1, "scope_held", 1, None, "ada", said)
     with Journal.open(path, create=True, migrations=MIGRATIONS[:1]) as journal:
         journal.append([held], [Change("records", "hold/workspace", '["ada",1,"night"]')], after=0)
+    with Journal.open(path, readonly=True) as journal:
+        assert list(recall(journal)[0].shared.holds) == [WORKSPACE]
+        assert compare(journal) == []
     with Journal.open(path) as journal:
         assert list(recall(journal)[0].shared.holds) == [WORKSPACE]
         assert compare(journal) == []
