@@ -233,7 +233,7 @@ class Engine:
 
     def __init__(self, mind: Mind, hands: Hands, *, settles: bool = True) -> None:
         """Hold a mind and its hands; where another engine serves the workspace, that one settles declared loops."""
-        self.mind, self.hands, self._settles = mind, hands, settles
+        self.mind, self.hands, self.settles = mind, hands, settles
         last_at = mind.began_at
         self.came: Callable[[int], tuple[str, ...] | None] = lambda at: came_during(self.forest, at, last_at)
         self.whose = self._whose  # both, until somebody looks who knows better
@@ -271,7 +271,7 @@ class Engine:
         known = {loop.id: loop.artifact for loop in below if self._place_of(loop) not in doubted}
         seen = [self._doubt(each) for each in self.hands.look_everywhere(plan, known)]
         there = {getattr(each, "loop", "") for each in seen}
-        missed = [each for each in below if each.id not in there and self._is_missed(each)]
+        missed = [each for each in below if each.id not in there and self.is_missed(each)]
         seen += [self._look(each) or o.FileGone(each.id) for each in missed]
         return self.learn(seen)
 
@@ -281,7 +281,7 @@ class Engine:
             return seen
         return replace(seen, during=self.whose(self.forest.loops[seen.loop]))
 
-    def _is_missed(self, loop: Loop) -> bool:
+    def is_missed(self, loop: Loop) -> bool:
         """Say whether it matters that nothing lies at a loop's place."""
         lies = loop.on_disk or loop.offers.offered or loop.offers.unread
         return bool(lies) or self._place_of(loop) in self.forest.shared.problems
@@ -292,7 +292,7 @@ class Engine:
 
     def settle(self, plans: Iterable[str]) -> list[Event]:
         """Complete the declared loops of some plans, level by level, until none is left; start nothing."""
-        wanted, events = set(plans) if self._settles else set(), list[Event]()
+        wanted, events = set(plans) if self.settles else set(), list[Event]()
         while effects := [each for each in self._declared() if each.loop.partition("/")[0] in wanted]:
             with ThreadPoolExecutor(WRITERS) as pool:  # most of writing is waiting for the disk
                 written = list(pool.map(self._write, effects, [self.mind.entry(each.loop) for each in effects]))

@@ -68,7 +68,7 @@ class Scenery(NamedTuple):
     now: int
 
 
-def _differs(path: Path, known: str) -> bool:
+def differs(path: Path, known: str) -> bool:
     """Say whether a file can be read and does not have the digest that is known of it."""
     try:
         raw = path.read_bytes() if path.is_file() else None
@@ -196,7 +196,7 @@ class Workspace:
     def changed_sources(self, scene: Scene) -> list[str]:
         """Name the plan files that are not what was started from them any more."""
         bindings = (bound for _, bound in sorted(scene.shared.plans.items()))
-        return [each.source for each in bindings if _differs(self.place.root / each.source, each.digest)]
+        return [each.source for each in bindings if differs(self.place.root / each.source, each.digest)]
 
     def engine(self) -> Holder | None:
         """Say who serves the workspace now, if anybody does."""

@@ -61,6 +61,16 @@ def _attempt_lost(scene: Scene, seen: o.AttemptLost, now: int) -> Iterator[Event
         yield e.LeaseReleased(loop.id, seen.attempt, "the engine ended before it started")
 
 
+def _input_gone(scene: Scene, seen: o.InputGone, now: int) -> Iterator[Event]:
+    """A lease without an input goes back, free of cost; the loop waits until the file is there again."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is not None and loop.parent is not None and loop.status is Status.LEASED:
+        place = place_of(scene, scene.loops[loop.parent])
+        yield from FILING[o.FileGone](scene, o.FileGone(loop.parent), now)
+        yield e.LeaseReleased(loop.id, seen.attempt, f"its input {place} was gone before it began")
+    yield from _stop_seen(scene, o.StopSeen(seen.loop, seen.attempt), now)
+
+
 def _attempt_used(scene: Scene, seen: o.AttemptUsed, now: int) -> Iterator[Event]:
     """More has been used; a loop that has reached its own budget is set aside."""
     loop = scene.loops.get(seen.loop)
@@ -189,6 +199,7 @@ _Meaning = Callable[[Scene, Any, int], Iterator[Event]]
 _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.AttemptBegan: _attempt_began,
     o.AttemptLost: _attempt_lost,
+    o.InputGone: _input_gone,
     o.AttemptUsed: _attempt_used,
     o.AttemptEnded: _attempt_ended,
     o.AttemptStopped: _attempt_stopped,

@@ -16,6 +16,7 @@ from loopr.core.observed import (
     FileRefused,
     FileSeen,
     FileUnchanged,
+    InputGone,
     Observation,
     PlanOffered,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "FileRefused",
     "FileSeen",
     "FileUnchanged",
+    "InputGone",
     "Observation",
     "PlanOffered",
 ]

@@ -65,6 +65,14 @@ class FileGone(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class InputGone(Observation):
+    """The artifact that a leased loop works from is not on disk, seen before anything began."""
+
+    loop: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class FileKept(Observation):
     """A file that is no loop's artifact yet, or a plan's own file, came or changed while loops were at work."""
 

@@ -28,7 +28,7 @@ from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, troub
 from loopr.driving.sentry import NOTHING, Changed
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.driving.stepping import put_steps_back, run_after_command, run_before
-from loopr.errors import LooprError, Problem
+from loopr.errors import LooprError, Problem, WorldError
 from loopr.grounds import claim
 from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
@@ -55,6 +55,10 @@ _VERDICTS = (Failure.REFUSED, Failure.CONFLICT)
 Made = TypeVar("Made")
 
 
+class InputGoneError(WorldError):
+    """The artifact that a loop works from is not on disk, although its lease was granted."""
+
+
 def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
     """Make one attempt when it is time, or go on with the one that is `known` to the launcher."""
     loop, name = task.loop, task.name
@@ -71,6 +75,8 @@ def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
         return o.StopSeen(loop.id, task.attempt)
     except (LooprError, OSError) as error:
         kit.let_go(task)
+        if isinstance(error, InputGoneError):
+            return o.InputGone(loop.id, task.attempt)
         return o.AttemptEnded(loop.id, task.attempt, trouble_before(error))
     base = kit.runs.circumstances(name, task.attempt).get("base_commit", "")
     if known:
@@ -125,6 +131,7 @@ def _carry_over(kit: Kit, task: Task) -> None:
 
 def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> Generator[Asked, Any, Made]:
     """Make the folder of an attempt and all that is in it; `write` does the latter, and what it returns comes back."""
+    _ensure_input(task)
     ground = kit.ground_of(task)
     _drop_old_runs(kit, task)
     if ground is None:
@@ -145,6 +152,12 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
     written: Made = yield Do(lambda: write(kit, task, spot))
     yield from run_before(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
     return written
+
+
+def _ensure_input(task: Task) -> None:
+    """Refuse to begin without the artifact that the loop works from: it may have gone since the lease."""
+    if task.above is not None and not os.path.lexists(task.input):
+        raise InputGoneError(f"its input {task.input} is not on disk", hint="`loopr doctor --fix` puts it back")
 
 
 def _drop_old_runs(kit: Kit, task: Task) -> None:

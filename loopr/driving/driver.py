@@ -79,6 +79,7 @@ class Driver:
         self._wisher = ""
         self._unheard: list[o.Observation] = []
         self._recalls = 0
+        self._grants = False  # not before all artifacts have been looked at
         self._told: dict[str, str] = {}
         self._trouble = ""
         self._checked_at = 0
@@ -182,7 +183,8 @@ class Driver:
         self._looking.start()
         seen = list(self._upkeep.look(self.forest, self.engine.mind.now()))  # before anything starts
         seen += self._looking.gather(self.forest, self._hands())
-        events += self.engine.learn(seen, choose)
+        self._grants = self._looking.has_read_all()
+        events += self.engine.learn(seen, choose if self._grants else None)
         self._step("adopted")
         self._perform(owed(self.forest))
         self._effects.tidy_leftovers(self.forest)
@@ -207,9 +209,11 @@ class Driver:
             events += [*fresh, *self._heed_rules()]
         seen = self._unheard + list(self._sense(now))
         self._step("sensed")
-        if seen or events or self._is_time(now):
+        grants = self._looking.has_read_all()
+        if seen or events or grants != self._grants or self._is_time(now):
             try:
-                events += self.engine.learn(seen, choose)
+                events += self.engine.learn(seen, choose if grants else None)
+                self._grants = grants
                 self._unheard, self._trouble = [], ""
             except WorldError as error:  # nothing is forgotten that has come back from the world
                 self._unheard, self._trouble = seen, str(error)

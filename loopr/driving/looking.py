@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from loopr.core import observations as o
@@ -20,9 +21,11 @@ from loopr.driving.early import Early
 from loopr.driving.straying import Straying
 from loopr.driving.switching import WAITS, Switching
 from loopr.engine import Engine
+from loopr.errors import PlanError
 from loopr.hands import During, FileHands
 from loopr.world.watching import Settling, Watch
 
+FIRST_LOOK_MS = 10_000  # a file that is written to without an end keeps an engine from beginning no longer
 FULL_LOOK_SHARE = 50  # looking at everything takes at most a fiftieth of the time
 _Shape = tuple[int, int, int, int]
 _NOT_NOW = frozenset({Status.INVALIDATED, Status.LANDING})  # what is published is ours, and what a person wrote is kept
@@ -50,6 +53,8 @@ class Looking:
         self._straying = Straying(specs)
         self._early = Early(specs)
         self._begun = False
+        self._has_read = False
+        self._settle_ms, self._started_at = settle_ms, 0
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when there are hints."""
@@ -57,6 +62,7 @@ class Looking:
 
     def start(self) -> None:
         """Begin to hear of changes."""
+        self._started_at = self._clock()
         self.watch.start()
 
     def take_over(self, engine: Engine, lived_until: int | None) -> None:
@@ -79,7 +85,18 @@ class Looking:
         """Say whether something has come of which it is not known yet what it is: it may set a loop free."""
         heard = select.poll()
         heard.register(self, select.POLLIN)
-        return self._settling.next_look_ms() is not None or bool(heard.poll(0))
+        return self._has_unread() or bool(heard.poll(0))
+
+    def _has_unread(self) -> bool:
+        """Say whether a file was seen that has not settled, or that is kept back for a moment."""
+        return self._settling.next_look_ms() is not None or self._switching.is_waiting
+
+    def has_read_all(self) -> bool:
+        """Say whether all that lay there when the engine began has been read; once that is so, it stays so."""
+        if not self._has_read:
+            late = self._clock() >= self._started_at + max(FIRST_LOOK_MS, 2 * self._settle_ms)
+            self._has_read = late or not self._has_unread()
+        return self._has_read
 
     def gather(self, forest: Forest, hands: FileHands) -> Iterator[o.Observation]:
         """Look where hints lead, where a file had not settled, and now and then everywhere."""
@@ -185,7 +202,7 @@ class Looking:
             return
         shape = _shape(path)
         if shape is None:
-            if self._concerns(forest, loop, path) and self._settling.miss(path, now):
+            if self._concerns(forest, loop, path) and (not self._begun or self._settling.miss(path, now)):
                 self._known.pop(loop.id, None)
                 self._sights.pop(loop.id, None)
                 yield o.FileGone(loop.id)
@@ -194,7 +211,7 @@ class Looking:
             self._settling.forget(path)
             return
         during = self._sight(loop, shape)
-        if self._settling.see(path, shape[0], shape[1], now, whole=whole):
+        if self._settling.see(path, shape[0], shape[1], now, whole=whole) or self._is_known(hands, loop, path):
             self._known[loop.id] = shape
             self._again.discard(loop.id)
             problem = forest.shared.problems.get(f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md")
@@ -206,6 +223,16 @@ class Looking:
                 hands.replace_offered(loop, self.entries(loop.id), seen.digest)  # whoever rejected it came no further
             elif seen is not None:
                 yield seen
+
+    def _is_known(self, hands: FileHands, loop: Loop, path: Path) -> bool:
+        """Say whether a file at the first look is the one that counts: it need not settle then."""
+        if self._begun or not loop.artifact:
+            return False
+        with suppress(PlanError, OSError):
+            if hands.digest_of(loop.id, loop.type) == loop.artifact:
+                self._settling.forget(path)
+                return True
+        return False
 
     def _concerns(self, forest: Forest, loop: Loop, path: Path) -> bool:
         """Say whether it matters that a loop's artifact is not there."""

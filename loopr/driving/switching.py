@@ -38,6 +38,11 @@ class Switching:
         """Return when to look again at what is kept back, None if nothing is."""
         return now + TOGETHER_MS // 4 if self._kept else None
 
+    @property
+    def is_waiting(self) -> bool:
+        """True while something is kept back."""
+        return bool(self._kept)
+
     def sift(self, forest: Forest, seen: Iterable[o.Observation], now: int) -> Iterator[o.Observation]:
         """Pass on what was seen: at once, or a moment later where it may have come with another commit."""
         changed = False

@@ -6,7 +6,8 @@ Each looks once and changes nothing. Must never know a terminal or a protocol.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from loopr.core.gates import first_closed
@@ -16,6 +17,7 @@ from loopr.errors import NotFound, UserError
 from loopr.ui import story, views
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
+from loopr.ui.unread import behind, telling, unread
 from loopr.ui.views import Row
 from loopr.wiring import Scenery, Workspace
 
@@ -33,7 +35,7 @@ class Filter(NamedTuple):
 def tree(workspace: Workspace, seen: Scenery, loop: str | None) -> Row:
     """Return the hierarchy, or what is below a loop."""
     top = find_id(seen.scene.loops, loop) if loop else None
-    return views.tree(seen.scene, seen.now, str(workspace.place.root), seen.scene.tree.walk(top))
+    return listed(workspace, seen, seen.scene.tree.walk(top))
 
 
 def chosen_loops(seen: Scenery, wanted: Filter) -> list[Loop]:
@@ -63,7 +65,9 @@ def _check_known(what: str, given: Sequence[str], known: Iterable[str]) -> None:
 
 def listed(workspace: Workspace, seen: Scenery, loops: Iterable[Loop]) -> Row:
     """Return a list of loops."""
-    return views.tree(seen.scene, seen.now, str(workspace.place.root), loops)
+    chosen = list(loops)
+    body = views.tree(seen.scene, seen.now, str(workspace.place.root), chosen)
+    return body | {"unread": unread(workspace, seen.scene, chosen)}
 
 
 def status(workspace: Workspace, seen: Scenery) -> Row:
@@ -71,6 +75,7 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     from loopr.world.host_facts import is_full
 
     body = views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
+    body["unread"] = unread(workspace, seen.scene, telling(seen.scene))
     if found := held(workspace, seen.scene.shared.accepted):
         body["warnings"].insert(0, found.words)
     if is_full(state := workspace.place.state):
@@ -86,7 +91,9 @@ def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:
             attempts = story.attempts(journal.story(found.id))
     except NotFound:
         attempts = []
-    return views.show(seen.scene, found, seen.now, attempts)
+    body = views.show(seen.scene, found, seen.now, attempts)
+    children = (seen.scene.loops[each] for each in seen.scene.tree.children(found.id))
+    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found, *children)))}
 
 
 def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
@@ -95,7 +102,8 @@ def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     with workspace.journal() as journal:
         told = story.story(journal.story(found.id))
     body = views.why(seen.scene, found, seen.now, told)
-    return body | {"gates": [_with_lookalikes(workspace, seen.scene, found, each) for each in body["gates"]]}
+    body["gates"] = [_with_lookalikes(workspace, seen.scene, found, each) for each in body["gates"]]
+    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,)))}
 
 
 def _with_lookalikes(workspace: Workspace, scene: Scene, loop: Loop, gate: Row) -> Row:
@@ -123,4 +131,22 @@ def coming(workspace: Workspace, at: int | None) -> Row:
 
     gc.disable()  # as in `Workspace.look`
     forest, _, now = workspace.ponder(at)
-    return next_round(forest, now)
+    body = next_round(forest, now)
+    read, told = forest, dict[str, Row]()
+    while True:
+        loops = (read.loops[each.id] for each in _rests_on(forest, body) if each.id in read.loops)
+        fresh = [each for each in unread(workspace, read, loops) if each["id"] not in told]
+        if not fresh:
+            return body | {"unread": list(told.values())}
+        from loopr.driving.first_look import learn_files  # slow to import, and most files are as they were read
+
+        told |= {each["id"]: each for each in fresh}
+        with workspace.rehearsal(at) as engine:
+            learn_files(engine, told)
+            forest, body = engine.forest, next_round(engine.forest, now)
+
+
+def _rests_on(scene: Scene, body: Row) -> Iterator[Loop]:
+    """Give the loops on whose files a round rests: those of its grants first."""
+    grants = (scene.loops[each["id"]] for each in body["grants"])
+    return chain(behind(scene, grants), telling(scene))

@@ -31,6 +31,7 @@ from loopr.wiring import Workspace, wall_clock
 
 if TYPE_CHECKING:
     from loopr.driving.pulling import Ready
+    from loopr.engine import Decide, Engine
 
 MOST_TOLD = 3
 MOST_AT_ONCE = 1_000
@@ -92,7 +93,7 @@ def grant(workspace: Workspace, wanted: Wanted) -> Granted:
 
     with deciding(workspace) as engine:
         _check_payers(workspace, engine.forest)
-        events = engine.mind.decide(course)
+        events = _decided(workspace, engine, course)
         loops = [engine.forest.loops[each.loop] for each in events if isinstance(each, e.LeaseGranted)]
         if not loops:
             raise _nothing(engine.forest, wanted, engine.mind.now())
@@ -106,6 +107,15 @@ def _check_payers(workspace: Workspace, forest: Forest) -> None:
     holder = workspace.engine()
     if holder is None or holder["kind"] != "engine":
         check_payers(workspace, forest)
+
+
+def _decided(workspace: Workspace, engine: Engine, course: Decide) -> list[Event]:
+    """Decide on leases; where no engine looks at the artifacts, on those as they are now."""
+    if not engine.settles:
+        return engine.mind.decide(course)
+    from loopr.driving.first_look import decide_looking  # slow to import
+
+    return decide_looking(engine, workspace.settings.artifacts.settle_ms, course)
 
 
 def _check_names(scene: Scene, wanted: Wanted) -> None:

@@ -11,6 +11,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     choose auth/tokens, auth/api            the next round grants exactly these, in this order (`choose nobody`)
     take ada 2: auth/tokens                 a pull worker is given these
     began|ended|judged|landed|gone ID       what the engine reports of the present attempt, or of `ID#ATTEMPT`
+    inputless ID                            the artifact it works from had gone before its attempt began
     says-yes ID: check KEY                  a judge of the present attempt has said yes to something
     lands ID: OLD NEW                       its landing is made ready, from one commit of the plan to another
     ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `work=`, `after=`
@@ -277,6 +278,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "gone-file": lambda story, name, rest: [o.FileGone(name)],
     "began": lambda story, name, rest: [o.AttemptBegan(*_key(story, name), "b0")],
     "lost": lambda story, name, rest: [o.AttemptLost(*_key(story, name))],
+    "inputless": lambda story, name, rest: [o.InputGone(*_key(story, name))],
     "used": _used,
     "ended": lambda story, name, rest: [o.AttemptEnded(*_key(story, name), trouble(story, rest))],
     "stopped": lambda story, name, rest: [o.AttemptStopped(*_key(story, name), rest or "it was stopped")],

@@ -104,12 +104,38 @@ def test_reports_for_nobody_are_forgotten() -> None:
         o.Judged("x", 1),
         o.StopSeen("x", 1),
         o.AttemptLost("x", 1),
+        o.InputGone("x", 1),
         o.LandingDone("x", 1, "c", "d"),
         o.FileGone("x"),
         o.FileSeen("x", "d", outline("a"), "specs/x"),
         o.DeclaredWritten("x", "d", outline("a"), "specs/x"),
     )
     assert story.see(*seen) == []
+
+
+def test_a_lease_without_an_input_goes_back() -> None:
+    """An input that went before its attempt began costs nothing; its children wait until it is there again."""
+    story = tell("""
+        plan p: s
+        drop p/s: a; b
+        choose p/s/a, p/s/b
+        began p/s/b
+        inputless p/s/a
+        p/s/a is pending
+        p/s/a has failures 0 iteration 1 lease None
+        why p/s/a: artifact
+        p/s/b is running
+        ignores inputless p/s/a#1
+        ignores inputless p/s/b
+        choose nobody
+    """)
+    assert "was gone before it began" in story["p/s/a"].reason
+
+
+def test_a_lease_that_was_told_to_stop_ends_without_an_input() -> None:
+    """Where its attempt was told to stop meanwhile, that it never began is the end of it."""
+    story = tell("plan p: s\ndrop p/s: a\nchoose p/s/a\npause now p/s/a\ninputless p/s/a#1")
+    assert story["p/s/a"].ending is None
 
 
 # --- pull workers ----------------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class Hands:
         self._tried: dict[str, Entry] = {}
         self._busy: set[tuple[str, Key]] = set()
         self.hard_to_please = world.author.hard_to_please
+        self._without_input: set[Key] = set()
 
     def perform(self, effect: w.Effect, loop: Loop) -> None:
         """Do what is owed, or go on with it."""
@@ -128,12 +129,22 @@ class Hands:
         """Start the attempt's process, or say once more what became of it."""
         key = (loop.id, loop.attempt)
         process = self.processes.get(key)
+        if process is None and (key in self._without_input or self._has_no_input(loop)):
+            self._without_input.add(key)
+            self.world.met("luck: an input went before its attempt began")
+            self.world.report(o.InputGone(*key))
+            return
         if process is None:
             process = self.processes[key] = self._launch(key, loop)
         if process.launched:
             self.world.report(o.AttemptBegan(*key, "base"))
         if not process.alive:
             self.world.report(o.AttemptEnded(*key, process.trouble))
+
+    def _has_no_input(self, loop: Loop) -> bool:
+        """Say whether the file that a loop works from is not there."""
+        judge_only = loop.lease is not None and loop.lease.judge_only
+        return loop.parent is not None and not judge_only and loop.parent not in self.world.files
 
     def _launch(self, key: Key, loop: Loop) -> Process:
         """Draw what will become of an attempt."""

@@ -147,7 +147,13 @@ def delete(world: World) -> bool:
         return False
     loop_id = world.chance.choice(sorted(world.files))
     del world.files[loop_id]
-    world.report(o.FileGone(loop_id))
+
+    def noticed() -> None:
+        """Report it, unless another file is there by then."""
+        if loop_id not in world.files:
+            world.report(o.FileGone(loop_id))
+
+    world.later(world.chance.choice((0, 0, 50, 4_000)), noticed)
     world.tell(f"a person deletes {loop_id}")
     return True
 

@@ -59,6 +59,13 @@ def _lost(world: Small, loop: Loop) -> None:
     world.tell(o.AttemptLost(loop.id, loop.attempt))
 
 
+def _without_input(world: Small, loop: Loop) -> None:
+    if loop.parent is not None:
+        world.tell(o.InputGone(loop.id, loop.attempt))
+        known = world.forest.loops[loop.parent].artifact
+        world.tell(o.FileSeen(loop.parent, known, world.artifact(loop.parent), "file"))
+
+
 def _pause(world: Small, loop: Loop) -> None:
     world.wish(wishes.pause(world.forest, loop.id, "ann", "", at_once=True))
     world.end_stopped()
@@ -156,6 +163,7 @@ STRIKES: Mapping[str, Strike] = {
     "a report that comes again": _twice,
     "stale reports of everybody": _stale,
     "an attempt that never started": _lost,
+    "an input that went before its attempt": _without_input,
     "refused": _trouble(Failure.REFUSED),
     "infra": _trouble(Failure.INFRA),
     "limited": _trouble(Failure.LIMITED),

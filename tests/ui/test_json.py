@@ -15,12 +15,12 @@ from tests.ui.scenes import COMMANDS, OAUTH, Desk, flat
 
 HEAD = {"schema", "generated_at"}
 DOCUMENTS = {
-    "tree": "workspace loops counts lanes",
-    "ls": "workspace loops counts lanes",
-    "status": "engine paused capacity counts queue lanes projects problems moved offered warnings",
-    "next": "at grants held",
-    "why a": "id runnable gates offered score story",
-    "show a": "loop attempts children frees denied",
+    "tree": "workspace loops counts lanes unread",
+    "ls": "workspace loops counts lanes unread",
+    "status": "engine paused capacity counts queue lanes projects problems moved offered warnings unread",
+    "next": "at grants held unread",
+    "why a": "id runnable gates offered score story unread",
+    "show a": "loop attempts children frees denied unread",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
     "start -n p.md": "workspace loops counts lanes dry_run plans",
 }

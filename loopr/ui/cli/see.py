@@ -21,9 +21,11 @@ from loopr.ui.folding import fold
 from loopr.ui.names import find_id
 from loopr.ui.story import moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.ui.unread import unread, words
 from loopr.wiring import Scenery
 
 ROOM = 60
+MOST_UNREAD = 3
 NOTHING_YET = "nothing is planned here yet: `loopr start --no-run plan.md`"
 _ID = "the loop: an id, its last segments, or a prefix"
 
@@ -57,8 +59,18 @@ def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     paint = render.Paint(frame.color)
     lines, said = fold(scene, tops, room, depth), _last_words(frame, scene)
     frame.lines(render.tree_lines(scene, lines, now, frame.width, paint, said=said))
+    drawn = [line.loop for line in lines if line.loop is not None]
     frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen))
+    _tell_unread(frame, unread(frame.workspace, scene, drawn))
     frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
+
+
+def _tell_unread(frame: Frame, rows: list[views.Row]) -> None:
+    """Print which files differ from what was read, a few of them."""
+    lines = [line for row in rows[:MOST_UNREAD] for line in render.wrap("", render.plain(words(row)), frame.width)]
+    more = [f"and {len(rows) - MOST_UNREAD} files more that differ"] if len(rows) > MOST_UNREAD else []
+    paint = render.Paint(frame.color)
+    frame.lines(paint("warn", line) for line in [*lines, *more])
 
 
 def _last_words(frame: Frame, scene: Scene) -> render.Said:
@@ -114,6 +126,7 @@ def ls_verb(
     frame.lines(render.table(rows, frame.width))
     if not rows:
         frame.note("no loop is like that" if scene.loops else NOTHING_YET)
+    _tell_unread(frame, unread(frame.workspace, scene, chosen))
 
 
 @click.command("status")
@@ -130,6 +143,7 @@ def status_verb(frame: Frame, metrics: bool) -> None:
         frame.document(body)
         return
     frame.lines(_status_lines(frame, seen, body))
+    _tell_unread(frame, body["unread"])
 
 
 def _print_metrics(frame: Frame, seen: Scenery) -> None:
@@ -234,6 +248,7 @@ def show_verb(frame: Frame, loop: str) -> None:
     rows = [(each["id"], each["type"], each["status"], each["title"]) for each in body["children"]]
     if rows:
         frame.lines(["", *render.table(rows, frame.width)])
+    _tell_unread(frame, body["unread"])
 
 
 def _home_of(scene: Scene, loop: Loop) -> str:
@@ -295,6 +310,8 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
     for gate in body["gates"]:
         until = f" (until {gate['until']})" if gate["until"] else ""
         lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)
+    for row in body["unread"]:
+        lines += render.wrap(f"  {'':9} ", render.plain(words(row)), frame.width)
     parts = f"base {score['base']} + age {score['age']} + depth {score['depth']} - retry {score['retry']}"
     lines += [f"score {score['total']} = {parts}", "story:"]
     for each in body["story"]:
@@ -320,6 +337,7 @@ def next_verb(frame: Frame) -> None:
     held: dict[str, list[str]] = {}
     for each in body["held"]:
         held.setdefault(each["gate"], []).append(each["id"])
+    _tell_unread(frame, body["unread"])
     for gate, ids in held.items():
         frame.lines(
             [

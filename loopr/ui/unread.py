@@ -1,0 +1,79 @@
+"""Files under `specs/` that differ from what was read, where no engine runs that would take them up.
+
+Looks at the files of loops that are shown, and at no more than a view has time for. Must never write anything, nor
+decide what a file means.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from loopr.core.model import FINISHED, Loop, Status
+from loopr.core.scene import Scene
+from loopr.ui.views import Row
+from loopr.wiring import Workspace, differs
+
+MOST_LOOKED = 1_000  # files that one view looks at
+TAKES_UP = "`loopr run` takes it up"
+_NOT_READ = frozenset({Status.INVALIDATED, Status.LANDING, Status.CANCELLED})
+_NS_PER_MS = 1_000_000
+
+
+def unread(workspace: Workspace, scene: Scene, loops: Iterable[Loop]) -> list[Row]:
+    """List the files of some loops that differ from what was read; none while an engine looks at them."""
+    served = workspace.engine()
+    if served is not None and served.get("kind") == "engine":
+        return []
+    found = ((each, _differs(workspace, scene, each)) for each in islice(loops, MOST_LOOKED))
+    return [{"id": loop.id, "file": _file(scene, loop), "text": text} for loop, text in found if text]
+
+
+def words(row: Row) -> str:
+    """Say that a file differs, and what takes it up."""
+    return f"{row['text']}; {TAKES_UP}"
+
+
+def behind(scene: Scene, loops: Iterable[Loop]) -> Iterator[Loop]:
+    """Give the loops on whose files some others rest: themselves, those above them, and those that they need."""
+    met = set[str]()
+    for loop in loops:
+        needed = (scene.loops[each] for each in loop.needs if each in scene.loops)
+        for each in (loop, *scene.tree.ancestors(loop), *needed):
+            if each.id not in met:
+                met.add(each.id)
+                yield each
+
+
+def telling(scene: Scene) -> Iterator[Loop]:
+    """Give the loops of which a file would change something: those that wait, and those that others work from."""
+    for loop in scene.tree.walk():
+        below = scene.tree.below[loop.id]
+        if loop.status not in FINISHED or below.complete < below.total:
+            yield loop
+
+
+def _file(scene: Scene, loop: Loop) -> str:
+    """Return how messages call a loop's artifact."""
+    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+
+
+def _differs(workspace: Workspace, scene: Scene, loop: Loop) -> str:
+    """Say how a loop's file differs from what was read; nothing where it does not, or where it is told already."""
+    name, offers = _file(scene, loop), loop.offers
+    if loop.status in _NOT_READ or name in scene.shared.problems:
+        return ""
+    path = workspace.place.root / name
+    try:
+        changed = os.lstat(path).st_ctime_ns // _NS_PER_MS
+    except OSError:
+        return f"{name} is gone since it was read" if loop.on_disk else ""
+    if not loop.on_disk:
+        known = {offers.offered, *offers.rejected} - {""}
+        is_known = any(not differs(path, each) for each in known)
+        return "" if is_known else f"no engine runs, and a file is there for {loop.id}: {name}"
+    if changed < loop.seen or not differs(path, loop.artifact):
+        return ""
+    told = any(not differs(path, each) for each in (offers.offered, *offers.rejected) if each)
+    return "" if told else f"{name} differs from what was read"
