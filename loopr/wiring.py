@@ -273,14 +273,14 @@ class Workspace:
         ring(self.place.state)
 
     @contextmanager
-    def serve(self, *, step: Callable[[str], None] = lambda name: None) -> Iterator[Driver]:
-        """Serve the workspace as its engine: its lock, its journal, and all that acts."""
+    def serve(self, *, step: Callable[[str], None] = lambda name: None, stays: bool = False) -> Iterator[Driver]:
+        """Serve the workspace as its engine: its lock, its journal, and all that acts; others see whether it stays."""
         from loopr.driving.building import build
         from loopr.world.lock import EngineLock
 
         with ExitStack() as stack:
             remember_place(self.place)
-            stack.enter_context(EngineLock.acquire(self.place.lock, "engine"))
+            stack.enter_context(EngineLock.acquire(self.place.lock, "engine", stays=stays))
             self._ensure_not_lost()
             yield build(self, stack, ForwardClock(wall_clock), step)
 

@@ -80,19 +80,22 @@ class Beside:
         if not forest.shared.engine.draining:
             self._home.go_on(forest, now)
 
-    def keeps(self, forest: Forest, seq: int, now: int) -> bool:
-        """Say whether an engine whose work has settled has somebody to tell, or something to bring home."""
+    def keeps(self, forest: Forest, seq: int, now: int, *, news: bool = True) -> bool:
+        """Say whether an engine whose work has settled has somebody to tell, or something to bring home.
+
+        That it has settled is told where that is `news`.
+        """
         self._listeners.read(forest, seq)
         self._home.reckon(forest)
         if self._spending.has_news(forest, now):
             return True
-        if not self._owes:
+        if news and not self.owes:
             self._listeners.settle(forest, now)
         self._go_on(forest, now)
-        return self._owes
+        return self.owes
 
     @property
-    def _owes(self) -> bool:
+    def owes(self) -> bool:
         """True while something is owed that goes on by itself."""
         return self._listeners.hooks.owes or self._listeners.couriers.owes or self._home.owes
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from loopr.core.accepting import holds_back
@@ -20,6 +21,7 @@ from loopr.driving.hearing import Hearing
 from loopr.driving.jobs import Jobs
 from loopr.driving.kit import Kit
 from loopr.driving.looking import Looking
+from loopr.driving.resting import Resting
 from loopr.driving.rules import Reloaded, Rules
 from loopr.driving.sentry import Sentry
 from loopr.driving.upkeep import Upkeep
@@ -32,10 +34,12 @@ from loopr.payers import check_payers
 from loopr.world.bell import Bell
 from loopr.world.journal import Journal
 from loopr.world.launcher import proc
+from loopr.world.place import Place, own_git_dir
 from loopr.world.processes import Attempts
 from loopr.world.prompts import Prompts
 from loopr.world.runs import Runs
-from loopr.world.settings.sources import PROMPTS
+from loopr.world.settings.sources import PRESETS, PROMPTS
+from loopr.world.watching import Glance
 
 if TYPE_CHECKING:
     from loopr.world.settings import Settings
@@ -97,9 +101,16 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
         rules=Rules(Source(around, kit, engine), mind.forest.shared.accepted, kit.hands),
         beside=Beside(kit, jobs, journal),
         hearing=Hearing(kit.runs),
+        resting=Resting(Glance(_beside(place))),
         step=step,
         begun=begun,
     )
+
+
+def _beside(place: Place) -> list[Path]:
+    """Name the folders where people change what an engine goes by: its settings, and where their checkout stands."""
+    top = place.repository
+    return [place.root, place.root / PROMPTS, place.root / PRESETS, *([own_git_dir(top)] if top is not None else [])]
 
 
 def take_tips(around: Settled, mind: Mind) -> None:

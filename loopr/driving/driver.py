@@ -10,7 +10,6 @@ import os
 import select
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from enum import IntEnum
 
 from loopr.core import events as e
 from loopr.core import observations as o
@@ -25,8 +24,9 @@ from loopr.driving.effects import Effects
 from loopr.driving.hearing import Hearing
 from loopr.driving.jobs import Jobs
 from loopr.driving.keeping import JOURNAL_PLACE
-from loopr.driving.leaving import Leaving, longest_grace_secs
+from loopr.driving.leaving import Leaving, Wish, leaves_nothing, longest_grace_secs
 from loopr.driving.looking import Looking
+from loopr.driving.resting import BUSY_MS, Resting
 from loopr.driving.rules import PLACE, Rules
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine
@@ -36,17 +36,8 @@ from loopr.world.bell import Bell
 from loopr.world.journal import Journal
 from loopr.world.processes import Attempts
 
-MOST_MS = 1_000  # an engine looks around that often, whatever it hears
 Show = Callable[[Forest, list[Event], int], None]
 Step = Callable[[str], None]
-
-
-class Wish(IntEnum):
-    """What a person asks of the engine itself."""
-
-    GO_ON = 0
-    STOP = 1
-    STOP_NOW = 2
 
 
 class Driver:
@@ -65,6 +56,7 @@ class Driver:
         rules: Rules,
         beside: Beside,
         hearing: Hearing,
+        resting: Resting,
         step: Step = lambda name: None,
         begun: Sequence[Event] = (),
     ) -> None:
@@ -74,6 +66,7 @@ class Driver:
         self._begun = begun  # what has happened before, in the same breath
         self._jobs: Jobs = effects.jobs
         self._leaving = Leaving(effects.kit, effects.jobs)
+        self.resting = resting
         self._step = step
         self._wish = self._heeded = Wish.GO_ON
         self._wisher = ""
@@ -103,10 +96,12 @@ class Driver:
         return longest_grace_secs(self._effects.kit.settings)
 
     def ask(self, wish: Wish, by: str) -> None:
-        """Ask the engine to stop; from any thread or signal."""
-        self._wish, self._wisher = max(self._wish, wish), by
+        """Ask the engine to stop; from any thread or signal. To ask the same again wakes nobody."""
+        known, self._wish, self._wisher = self._wish, max(self._wish, wish), by
         if wish is Wish.STOP_NOW:
             self._leaving.begin()
+        if wish <= known:
+            return
         with suppress(BlockingIOError):
             os.write(self._waker, b"!")
 
@@ -118,17 +113,18 @@ class Driver:
         """Drive until a condition holds and nothing is in hand, or until it is told to stop."""
         try:
             self._begin(show)
-            while not self._is_over(until):
+            while not self._is_over(until, show):
                 self._turn(show)
             self._part(show)
         finally:
             self._jobs.close(waits=not self.leaves_threads)
             self._looking.stop()
+            self.resting.stop()
             for descriptor in (self._wake, self._waker):
                 os.close(descriptor)
 
-    def _is_over(self, until: Callable[[Forest, int], bool]) -> bool:
-        """Say whether there is nothing left to do."""
+    def _is_over(self, until: Callable[[Forest, int], bool], show: Show) -> bool:
+        """Say whether there is nothing left to do; an engine that stays goes on all the same, and says so."""
         if self._leaving.is_due or self._leaving.has_given_up:
             return True
         if self._leaving.unwritten or self._unheard or self._jobs.has_news:
@@ -136,22 +132,24 @@ class Driver:
         mind = self.engine.mind
         now = mind.now()
         if self.forest.shared.engine.draining:
-            over = self._jobs.only_waits(KINDS) and self._left_nothing() and self._looking.has_seen_all(self.forest)
+            over = self._jobs.only_waits(KINDS) and leaves_nothing(self.forest, self._jobs.waiting)
+            over = over and self._looking.has_seen_all(self.forest)
             return over and (self._wish is Wish.STOP_NOW or not self._beside.detains(now))
-        if not self._jobs.only_left(CLEARING):
+        settled = self._is_settled(until, now)
+        if self.resting.settle(settled):
+            self._say(show, [])
+        return settled and not self.resting.stays
+
+    def _is_settled(self, until: Callable[[Forest, int], bool], now: int) -> bool:
+        """Say whether a condition holds, nothing is in hand, and all who are to hear of that have heard."""
+        resting, forest = self.resting, self.forest
+        resting.heed(forest)
+        if not self._jobs.only_left(CLEARING) or not until(forest, now):
             return False
-        over = until(self.forest, now) and not self._beside.keeps(self.forest, mind.seq, now)
-        return over and self._looking.has_seen_all(self.forest) and not self._looking.is_expecting()
-
-    def _left_nothing(self) -> bool:
-        """Say whether no attempt of ours lives: a pull worker goes on without us.
-
-        What lands has an act, or comes after one that has: that it waits for people keeps nobody.
-        """
-        waiting = self._jobs.waiting
-        loops = (self.forest.loops[each] for each in self.forest.occupancy.loops if each not in waiting)
-        owners = [each.lease or each.ending for each in loops if each.status is not Status.LANDING]
-        return all(owner is not None and owner.expires_at for owner in owners)
+        if self._beside.keeps(forest, self.engine.mind.seq, now, news=resting.is_news(forest)):
+            return False
+        resting.have_told(forest)
+        return self._looking.has_seen_all(forest) and not self._looking.is_expecting()
 
     @property
     def leaves_threads(self) -> bool:
@@ -225,20 +223,30 @@ class Driver:
     def _sleep(self) -> None:
         """Sleep until something is heard or it is time."""
         now = self.engine.mind.now()
-        times = [next_wake(self.forest, now), self._jobs.next_due(), self._looking.next_look(), now + MOST_MS]
+        rests = self.resting.rests(self._poll, idle=self._is_idle(), now=now)
+        look = self._looking.next_look(calm=rests)
+        times = [next_wake(self.forest, now), self._jobs.next_due(), look, now + self.resting.most_ms(rests=rests)]
         wait = 0 if self._jobs.has_news else max(0, min(each for each in times if each is not None) - now)
         if self._unheard:
-            wait = MOST_MS
+            wait = BUSY_MS
         if not wait:
             return  # whatever there is, is heard without being asked for
         woken = self._poll.poll(self._leaving.wait_ms(wait))
+        if woken:
+            self.resting.hear(self.engine.mind.now())
         if any(descriptor == self._wake for descriptor, _ in woken):
             with suppress(BlockingIOError):
                 os.read(self._wake, 4096)
 
+    def _is_idle(self) -> bool:
+        """Say whether nothing is under way, so that whatever comes next is heard of."""
+        if self.forest.occupancy.total or self._unheard or not self._jobs.only_left(CLEARING):
+            return False
+        return not (self._beside.owes or self._leaving.has_begun)
+
     def _check_journal(self, now: int) -> None:
         """Look now and then whether what we write is what others read; else there is no going on."""
-        if now >= self._checked_at + MOST_MS:
+        if now >= self._checked_at + BUSY_MS:
             self._checked_at = now
             self._journal.ensure_in_place()
 

@@ -7,7 +7,11 @@ Must never decide what becomes of a loop.
 from __future__ import annotations
 
 import time
+from collections.abc import Container
+from enum import IntEnum
 
+from loopr.core.forest import Forest
+from loopr.core.model import Status
 from loopr.core.owed import Effect, StopAttempt
 from loopr.driving.jobs import Jobs
 from loopr.driving.kit import Kit
@@ -17,6 +21,14 @@ from loopr.world.settings import Settings
 MARGIN_SECS = 0.4
 """How long after the grace an engine that ends at once still waits for its threads."""
 WORK = frozenset({"attempt", "judge", "land", "stop"})
+
+
+class Wish(IntEnum):
+    """What a person asks of the engine itself."""
+
+    GO_ON = 0
+    STOP = 1
+    STOP_NOW = 2
 
 
 class Leaving:
@@ -66,6 +78,16 @@ class Leaving:
     def has_given_up(self) -> bool:
         """True if nothing can be remembered, and no command of ours lives any more."""
         return self.unwritten and not any(self._jobs.of_kind(kind) for kind in WORK)
+
+
+def leaves_nothing(forest: Forest, waiting: Container[str]) -> bool:
+    """Say whether no attempt of ours lives: a pull worker goes on without us.
+
+    What lands has an act, or comes after one that has: that it waits for people, as `waiting` loops do, keeps nobody.
+    """
+    loops = (forest.loops[each] for each in forest.occupancy.loops if each not in waiting)
+    owners = [each.lease or each.ending for each in loops if each.status is not Status.LANDING]
+    return all(owner is not None and owner.expires_at for owner in owners)
 
 
 def longest_grace_secs(settings: Settings) -> float:

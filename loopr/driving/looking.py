@@ -76,10 +76,11 @@ class Looking:
         """Hear of no more."""
         self.watch.stop()
 
-    def next_look(self) -> int:
-        """Return when to look again by itself."""
+    def next_look(self, *, calm: bool = False) -> int | None:
+        """Return when to look again by itself, None for never; while it is `calm` no more than what is heard of."""
         due = self._settling.next_look_ms(), self._switching.next_look(self._clock())
-        return min([self._full_look_at, *(each for each in due if each is not None)])
+        full = None if calm and not self.watch.blind else self._full_look_at
+        return min((each for each in (full, *due) if each is not None), default=None)
 
     def is_expecting(self) -> bool:
         """Say whether something has come of which it is not known yet what it is: it may set a loop free."""

@@ -22,6 +22,7 @@ from loopr.core.settled import is_settled, standing
 from loopr.errors import WorldError
 from loopr.ui.curfew import Curfew, code_of, ends_at_once, leave
 from loopr.ui.progress import Progress
+from loopr.ui.times import read_duration
 from loopr.ui.unfinished import unfinished_line
 from loopr.wiring import Workspace
 from loopr.world.lock import END_AT_ONCE
@@ -42,8 +43,10 @@ class Driven(NamedTuple):
 
 
 def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Limit | None = None) -> Driven:
-    """Drive until everything has settled, a limit is reached or a person asks for an end; say how the plans stand."""
+    """Drive until all has settled (unless it stays), a limit is reached or a person asks; say how the plans stand."""
     gc.enable()  # verbs that only show switch it off
+    if limit is not None and limit.stays:
+        driver.resting.stay(limit.ends)
 
     def show(forest: Forest, events: list[Event], now: int) -> None:
         progress.warn(driver.trouble)
@@ -51,8 +54,10 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
             progress.show(forest, events, now, driver.tail)
         else:
             progress.tick(forest, now, driver.tail)
+        if driver.resting.settled:
+            progress.rest(forest, now)
         if limit is not None and limit.is_reached(events):
-            from loopr.driving.driver import Wish
+            from loopr.driving.leaving import Wish
 
             driver.ask(Wish.STOP, "its limit")
 
@@ -71,23 +76,32 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
         leave(code_of(caught))
     if any(number != END_AT_ONCE for number in caught):
         return Driven(code_of(caught), now)
-    forest = driver.forest
-    names = plans or sorted(forest.shared.plans)
-    if limit is not None and not is_settled(forest, now):
+    if limit is not None and not is_settled(driver.forest, now):
         return Driven(NOT_YET, now)
-    return Driven(int(standing(forest, names, now)), now)
+    return Driven(int(standing(driver.forest, plans or sorted(driver.forest.shared.plans), now)), now)
 
 
 class Limit:
-    """When an engine is to stop by itself: after the first round, or after a while."""
+    """When an engine is to stop by itself: after the first round, or after a while; and whether it stays till then."""
 
-    def __init__(self, *, once: bool, secs: float | None) -> None:
-        self._once = once
-        self._ends = None if secs is None else time.monotonic() + secs
+    def __init__(self, *, once: bool = False, secs: float | None = None, stays: bool = False) -> None:
+        self._once, self.stays = once, stays
+        self.ends = None if secs is None else time.monotonic() + secs
 
     def is_reached(self, events: Sequence[Event]) -> bool:
         """Say whether it is time to stop."""
-        return self._once or (self._ends is not None and time.monotonic() >= self._ends)
+        return self._once or (self.ends is not None and time.monotonic() >= self.ends)
+
+
+def limit_of(*, once: bool = False, span: str | None = None, stay: bool = False) -> Limit | None:
+    """Return the limit that options ask for, None if they ask for none; `--for` is read."""
+    secs = read_duration(span) / 1000 if span is not None else None
+    return Limit(once=once, secs=secs, stays=stay) if once or stay or secs is not None else None
+
+
+def again(span: str | None, *, stay: bool) -> list[str]:
+    """Return the options that an engine in the background needs too."""
+    return [*(["--for", span] if span else []), *(["--stay"] if stay else [])]
 
 
 @contextmanager
@@ -96,7 +110,7 @@ def _signals(driver: Driver) -> Iterator[list[int]]:
 
     Another loopr asks for a stop at once by a signal too: a full disk takes no wish.
     """
-    from loopr.driving.driver import Wish
+    from loopr.driving.leaving import Wish
 
     caught: list[int] = []
 

@@ -103,6 +103,20 @@ def awaited(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
     return lines + _people(forest, tops) + _groups(forest, tops, now)
 
 
+def at_rest(forest: Forest, tops: Sequence[str], now: int) -> str:
+    """Say what an engine that stays waits for, once nothing goes on by itself."""
+    waits = [each for each in awaited(forest, tops, now) if each.startswith("waits")]
+    found = counts(forest, tops)
+    badly = [f"{found[each]} {each}" for each in ("failed", "parked") if each in found]
+    if waits:
+        more = f", and {len(waits) - 1} more" if len(waits) > 1 else ""
+        words = f"{', '.join([*badly, waits[0]])}{more}"
+    else:
+        done = all(map(forest.tree.done, tops))
+        words = ", ".join(badly) or ("nothing is left to do" if done else "waits for a person: `loopr tree` tells")
+    return f"settled: {words} (stays; `loopr stop` ends it)"
+
+
 def _people(forest: Forest, tops: Sequence[str]) -> list[str]:
     """Say what a person must say yes or no to."""
     loops = _listed(forest, tops, Status.AWAITING)

@@ -18,7 +18,7 @@ from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop
 from loopr.core.workspace_events import ProblemSeen
-from loopr.ui.picture import IsHome, Tail, last_word, picture, tops_of
+from loopr.ui.picture import IsHome, Tail, at_rest, last_word, picture, tops_of
 from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
 from loopr.ui.terminal import Terminal
@@ -61,11 +61,14 @@ class Progress:
         self._begun = self._closed = False
         self._warned = ""
         self._told, self._counted_at = set[str](), 0
+        self._rest = ""
 
     def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail) -> None:
         """Show what was decided, after the forest has taken it."""
         if self._closed:
             return
+        if forest.occupancy.total:
+            self._rest = ""  # said anew once that is over
         if not self._live:
             told = events if self._begun else [*events, *_known_already(forest, events)]
             self._begun = True
@@ -73,6 +76,17 @@ class Progress:
             self._tell_waits(forest, now)
         elif self._drawn_at is None or abs(now - self._drawn_at) >= FRAME_MS:
             self._draw(forest, now, tail)
+
+    def rest(self, forest: Forest, now: int) -> None:
+        """Say that nothing goes on by itself, and what an engine that stays waits for: to a pipe each of these once."""
+        words = at_rest(forest, tops_of(forest, self._plans), now)
+        if self._closed or words == self._rest:
+            return
+        self._rest = words
+        if self._live:
+            self._draw(forest, now, lambda loop: "")
+        else:
+            self._screen.print([f"{say_clock(now, now)} {words}"])
 
     def warn(self, trouble: str) -> None:
         """Say once what keeps the engine from going on, until it is something else."""
@@ -119,7 +133,10 @@ class Progress:
         self._drawn_at = now
         tops = tops_of(forest, self._plans)
         known = partial(self._tail, now=now, tail=tail)
-        self._screen.draw(picture(forest, tops, now, size=self._screen.room, paint=self._paint, tail=known))
+        width, height = self._screen.room
+        rest = [self._paint("warn", self._rest)] if self._rest else []
+        drawn = picture(forest, tops, now, size=(width, height - len(rest)), paint=self._paint, tail=known)
+        self._screen.draw([*drawn, *rest])
 
     def _tail(self, loop: Loop, now: int, tail: Tail) -> str:
         """Return the last line of a loop's output, looked up once a second."""

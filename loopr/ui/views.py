@@ -236,6 +236,7 @@ def _engine_row(scene: Scene, engine: Mapping[str, Any] | None) -> Row:
         "host": (live["host"] or None) if live else None,
         "since": instant(live["since"]) if live and live["since"] else None,
         "draining": scene.shared.engine.draining,
+        "stays": bool(live and live["stays"]),
     }
 
 

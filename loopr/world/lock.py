@@ -34,7 +34,7 @@ BODY_BYTES = 4096
 class Holder(TypedDict):
     """Who holds the lock, as it says itself; `since` is in milliseconds UTC, `start_time` in ticks of the kernel.
 
-    What nobody knows of it is 0 or empty.
+    What nobody knows of it is 0 or empty. An engine that `stays` does not end when all has settled.
     """
 
     kind: Kind
@@ -43,6 +43,7 @@ class Holder(TypedDict):
     boot_id: str
     start_time: int
     since: int
+    stays: bool
 
 
 class EngineLock:
@@ -54,12 +55,12 @@ class EngineLock:
         self._descriptor = descriptor
 
     @classmethod
-    def acquire(cls, path: Path, kind: Kind, wait_turn_secs: float = WAIT_TURN_SECS) -> Self:
+    def acquire(cls, path: Path, kind: Kind, wait_turn_secs: float = WAIT_TURN_SECS, *, stays: bool = False) -> Self:
         """Take the lock; wait for a turn to end; `EngineHeld` where an engine holds it, or a turn for too long."""
         descriptor = _opened(path, os.O_RDWR | os.O_CREAT)
         try:
             _wait_for(descriptor, path, wait_turn_secs)
-            _write_body(descriptor, kind)
+            _write_body(descriptor, kind, stays)
         except BaseException:
             os.close(descriptor)
             raise
@@ -174,6 +175,7 @@ def _body(descriptor: int) -> Holder | None:
             boot_id=str(said["boot_id"]),
             start_time=int(said["start_time"]),
             since=int(said["since"]),
+            stays=bool(said.get("stays")),
         )
     except (ValueError, KeyError, TypeError):
         return None
@@ -183,9 +185,9 @@ def _nameless(descriptor: int) -> Holder:
     """Describe a holder whose body makes no sense: the system may know which process it is."""
     pid = _locker(os.fstat(descriptor))
     if not pid:
-        return Holder(kind="engine", pid=0, host="", boot_id="", start_time=0, since=0)
+        return Holder(kind="engine", pid=0, host="", boot_id="", start_time=0, since=0, stays=False)
     host, boot, start = os.uname().nodename, _boot_id(), _start_time(pid)
-    return Holder(kind="engine", pid=pid, host=host, boot_id=boot, start_time=start, since=0)
+    return Holder(kind="engine", pid=pid, host=host, boot_id=boot, start_time=start, since=0, stays=False)
 
 
 def _locker(status: os.stat_result) -> int:
@@ -199,7 +201,7 @@ def _locker(status: os.stat_result) -> int:
     return 0
 
 
-def _write_body(descriptor: int, kind: Kind) -> None:
+def _write_body(descriptor: int, kind: Kind, stays: bool) -> None:
     """Say who holds the lock, for the message only: a full disk is no reason not to hold it."""
     body = Holder(
         kind=kind,
@@ -208,6 +210,7 @@ def _write_body(descriptor: int, kind: Kind) -> None:
         boot_id=_boot_id(),
         start_time=_start_time(os.getpid()),
         since=time.time_ns() // 1_000_000,
+        stays=stays,
     )
     text = json.dumps(body).encode() + b"\n"
     with suppress(OSError):

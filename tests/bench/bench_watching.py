@@ -74,7 +74,7 @@ def watched(build: Callable[..., object] | None) -> Iterator[tuple[Watch, Path]]
         root = Path(scratch) / "specs"
         for n in range(ARTIFACTS):
             (root / f"s{n}").mkdir(parents=True)
-        with patch.object(watch, "_ears", build or watch._ears), Watch(root) as ears:
+        with patch.object(watch, "best_ears", build or watch._ears), Watch(root) as ears:
             ears.hints()
             yield ears, root
 

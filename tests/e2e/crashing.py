@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 
 from loopr import wiring
 from loopr.core.settled import is_settled, standing
-from loopr.driving.driver import Driver, Wish
+from loopr.driving.driver import Driver
+from loopr.driving.leaving import Wish
 from loopr.ui.requests import enqueue, read_plans
 from loopr.wiring import Workspace
 from loopr.world.journal import Journal

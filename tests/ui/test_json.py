@@ -89,7 +89,7 @@ def test_a_loop_has_one_shape(shop: Desk) -> None:
 def test_the_parts_of_a_status(shop: Desk) -> None:
     """The parts of the status have exactly their keys too."""
     body = busy(shop)("status", "--json").document
-    assert set(body["engine"]) == {"running", "pid", "host", "since", "draining"}
+    assert set(body["engine"]) == {"running", "pid", "host", "since", "draining", "stays"}
     assert set(body["paused"]) == {"by", "at", "reason"}
     assert {"max_loops", "occupied", "free", "per_type", "max_api_calls"} <= set(body["capacity"])
     assert set(body["queue"]) == {"depth", "by_type", "soft_limit", "hard_limit"}

@@ -45,7 +45,7 @@ def watch(specs: Path) -> Iterator[Watch]:
 @pytest.fixture(params=EARS)
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, specs: Path) -> Iterator[Watch]:
     """Give a watch of each kind of ears."""
-    monkeypatch.setattr(watch_module, "_ears", EARS[request.param])
+    monkeypatch.setattr(watch_module, "best_ears", EARS[request.param])
     with Watch(specs) as started:
         started.hints()
         yield started

@@ -10,17 +10,17 @@ from functools import partial
 import click
 
 from loopr.core.offering import offered_words
-from loopr.errors import SettingsError, WorldError
+from loopr.errors import SettingsError, UserError, WorldError
 from loopr.ui import render, views
 from loopr.ui.bases import follow_base, is_home
+from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
 from loopr.ui.cli.word import word_of
-from loopr.ui.driving import Limit, detach, drive
+from loopr.ui.driving import again, drive, limit_of
 from loopr.ui.gate import pass_gate
 from loopr.ui.offers import ask_on_offers
 from loopr.ui.progress import on_stderr
-from loopr.ui.times import read_duration
 from loopr.ui.unfinished import unfinished, unfinished_line
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.lock import Holder, end_at_once
@@ -31,21 +31,22 @@ PATIENCE_SECS = 2.0  # beside the grace of commands
 @click.command("run")
 @click.option("--once", is_flag=True, help="start what may start now, see it through, and end")
 @click.option("--for", "span", metavar="DURATION", help="start nothing more after, say, 2h")
+@click.option("--stay", is_flag=True, help="go on watching when all has settled, until `stop`, or the end of --for")
 @click.option("--detach", "background", is_flag=True, help="leave the work to an engine in the background")
 @framed
-def run_verb(frame: Frame, once: bool, span: str | None, background: bool) -> int:
+def run_verb(frame: Frame, *, once: bool, span: str | None, stay: bool, background: bool) -> int:
     """Drive the whole workspace until it has settled, adding nothing."""
+    if once and stay:
+        raise UserError("--once ends after a round, and --stay does not end", hint="leave one of the two out")
     pass_gate(frame.workspace, "run")
     offer_held(frame)
+    limit = limit_of(once=once, span=span, stay=stay)
     if background:
-        pid = detach(frame.workspace, _again(frame, once, span))
-        frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
+        pid = begin_behind(frame, [*(["--once"] if once else []), *again(span, stay=stay)], stay=stay)
         if frame.as_json:
             frame.document(views.document(wall_clock(), {"pid": pid}))
         return 0
-    secs = read_duration(span) / 1000 if span is not None else None
-    limit = Limit(once=once, secs=secs) if once or secs is not None else None
-    with frame.workspace.serve() as driver:
+    with frame.workspace.serve(stays=stay) as driver:
         for plan in driver.forest.tree.children(None):
             with suppress(WorldError):  # what is in the way is told by whoever needs the branch
                 if said := follow_base(driver.engine, frame.workspace, plan):
@@ -58,12 +59,6 @@ def run_verb(frame: Frame, once: bool, span: str | None, background: bool) -> in
         if frame.as_json:
             frame.document(views.tree(driver.forest, driven.now, str(frame.workspace.place.root)))
         return driven.code
-
-
-def _again(frame: Frame, once: bool, span: str | None) -> list[str]:
-    """Return the options that the engine in the background needs too."""
-    words = [word for each in frame.sets for word in ("--set", each)]
-    return [*words, *(["--once"] if once else []), *(["--for", span] if span else [])]
 
 
 @click.command("stop")

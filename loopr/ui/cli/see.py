@@ -168,7 +168,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     ceiling = f" of {capacity['max_loops']} taken" if capacity["free"] is not None else " taken, no ceiling"
     by_type = ", ".join(f"{n} {name}" for name, n in queue["by_type"].items())
     pairs = [
-        ("engine", running + (" (draining)" if engine["draining"] else "")),
+        ("engine", running + (" (draining)" if engine["draining"] else " (stays)" if engine["stays"] else "")),
         *zip(chain(("loops",), repeat("")), render.footer(body["counts"], frame.width - 8), strict=False),
         ("slots", f"{capacity['occupied']}{ceiling}"),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),

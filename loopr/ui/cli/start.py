@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from functools import cache, partial
 
 import click
@@ -12,14 +13,14 @@ from loopr.core.ladder import plurals
 from loopr.core.model import Status
 from loopr.core.offering import offered_words
 from loopr.core.settled import is_settled, standing
-from loopr.errors import EngineHeld
+from loopr.errors import EngineHeld, UserError
 from loopr.ui import render
 from loopr.ui.bases import is_home
+from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
 from loopr.ui.cli.word import word_of
-from loopr.ui.driving import detach as detach_engine
-from loopr.ui.driving import drive
+from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
@@ -35,11 +36,25 @@ MOST_PROBLEMS = 10
 @click.option("-n", "--dry-run", is_flag=True, help="show what would be enqueued; write nothing")
 @click.option("--no-run", is_flag=True, help="enqueue, complete what is declared, and start nothing")
 @click.option("--detach", is_flag=True, help="enqueue, and leave the work to an engine in the background")
+@click.option("--stay", is_flag=True, help="go on watching when all has settled, until `stop`, or the end of --for")
+@click.option("--for", "span", metavar="DURATION", help="start nothing more after, say, 2h")
 @click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
 @framed
-def start_verb(frame: Frame, *, plans: tuple[str, ...], dry_run: bool, no_run: bool, detach: bool, yes: bool) -> int:
+def start_verb(
+    frame: Frame,
+    *,
+    plans: tuple[str, ...],
+    dry_run: bool,
+    no_run: bool,
+    detach: bool,
+    stay: bool,
+    span: str | None,
+    yes: bool,
+) -> int:
     """Enqueue plan files, or bring the tree in line with changed ones, and drive the work until it has settled."""
-    workspace = frame.workspace
+    workspace, limit = frame.workspace, limit_of(span=span, stay=stay)
+    if no_run and limit is not None:
+        raise UserError("--no-run drives nothing", hint="leave out --no-run, or --stay and --for")
     offer_held(frame, ask=not yes and not dry_run)
     found = read_plans(workspace, [frame.directory / each for each in plans])
     if not dry_run:
@@ -53,40 +68,50 @@ def start_verb(frame: Frame, *, plans: tuple[str, ...], dry_run: bool, no_run: b
     if len(found) > 1:  # all of them or none
         rehearse(workspace, found, ask, to_run=not no_run)
     if not no_run and not detach:
-        return _drive(frame, found, ask)
+        return _drive(frame, found, ask, limit)
     code = _report_all(frame, admit(workspace, found, ask, to_run=detach, word=word_of(frame)))
     if detach and code == 0:
-        pid = detach_engine(workspace, [word for each in frame.sets for word in ("--set", each)])
-        frame.note(f"an engine works in the background (pid {pid}): `loopr tree`, `loopr wait`, `loopr stop`")
+        begin_behind(frame, again(span, stay=stay), stay=stay)
     return code
 
 
-def _drive(frame: Frame, found: list[Plan], ask: Confirm) -> int:
+def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None) -> int:
     """Enqueue and drive; where an engine serves the workspace already, enqueue and follow it."""
     workspace, ids = frame.workspace, [plan.id for plan in found]
     progress = on_stderr(frame.color, ids, partial(is_home, workspace))
+    stays = limit is not None and limit.stays
     try:
-        with workspace.serve() as driver:
+        with workspace.serve(stays=stays) as driver:
             done = [bring_in(driver.engine, workspace, plan, ask, to_run=True, word=word_of(frame)) for plan in found]
             _tell(frame, done, driver.forest)
-            driven = drive(driver, ids, progress)
+            driven = drive(driver, ids, progress, limit=limit)
             if frame.as_json:
                 frame.document(Admitted(driver.forest, tuple(done)).document(workspace))
             return driven.code
     except EngineHeld as held:
-        if workspace.engine() is None:
+        if (holder := workspace.engine()) is None:
             raise
         frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
         done = [bring_in(engine, workspace, plan, ask, to_run=True, word=word_of(frame)) for plan in found]
         _tell(frame, done, engine.forest)
-    forest, now, _ = follow(workspace, ids, progress, lambda forest, now: is_settled(forest, now, ids), None)
-    if workspace.engine() is None and not is_settled(forest, now, ids):
-        return _drive(frame, found, ask)  # that engine was about to end when it was told
+    waits = stays and not holder["stays"]  # for that engine to end: then it is on us to stay
+
+    def until(forest: Forest, now: int) -> bool:
+        return not waits and is_settled(forest, now, ids)
+
+    forest, now, late = follow(workspace, ids, progress, until, _left_ms(limit))
+    if not late and workspace.engine() is None and (waits or not is_settled(forest, now, ids)):
+        return _drive(frame, found, ask, limit)  # that engine was about to end when it was told
     progress.close(forest, now)
     if frame.as_json:
         frame.document(Admitted(forest, tuple(done)).document(workspace, now))
-    return int(standing(forest, ids, now))
+    return NOT_YET if late and not is_settled(forest, now, ids) else int(standing(forest, ids, now))
+
+
+def _left_ms(limit: Limit | None) -> int | None:
+    """Return how long a limit leaves us, None if it does not end."""
+    return None if limit is None or limit.ends is None else max(0, round((limit.ends - time.monotonic()) * 1000))
 
 
 def _report_all(frame: Frame, admitted: Admitted) -> int:

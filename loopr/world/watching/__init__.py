@@ -8,7 +8,8 @@ folders watched first and gets the hint second, so what was written before is fo
 after is heard. Where that cannot be kept up (a full queue, a limit of the kernel), the hint is the whole tree.
 """
 
+from loopr.world.watching.glance import Glance
 from loopr.world.watching.settling import Settling
 from loopr.world.watching.watch import Watch
 
-__all__ = ["Settling", "Watch"]
+__all__ = ["Glance", "Settling", "Watch"]

@@ -110,7 +110,7 @@ class Watch:
         self._identity, self.blind, self._retry_at = identity, "", float("inf")
         self._owes_all = True
         try:
-            self._ears = self._ears or _ears(self._mailbox)
+            self._ears = self._ears or best_ears(self._mailbox)
             self.blind = self._ears.doubt
             self._ears.ignore(self._root)
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -126,7 +126,7 @@ class Watch:
         self._owes_all = True
 
 
-def _ears(mailbox: Mailbox) -> Ears:
+def best_ears(mailbox: Mailbox) -> Ears:
     """Return the best that this system has."""
     if sys.platform.startswith("linux"):
         with suppress(ImportError):  # a watchdog from before its version 7, or after a change of its insides
