@@ -263,7 +263,7 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     veil = veil_of(kit, task, task.preset)
     advice = advice._replace(message=veil.over(advice.message)) if advice is not None else None
     said = Said(veil.over_bytes(tail_of(run)) if heard is None else heard.text.encode(), folder)
-    trouble = trouble_of(outcome, advice, said, limits_of(task), heard.report if heard is not None else None)
+    trouble = trouble_of(outcome, advice, said, task.limits, heard.report if heard is not None else None)
     used = used_by(advice, heard, outcome.wall_ms)
     text = feedback.bounded(said.tail) if trouble is not None else ""
     if problems and (trouble is None or trouble.failure is Failure.REFUSED):
@@ -343,14 +343,3 @@ def message_of(kit: Kit, task: Task) -> Message:
 def folder_of(kit: Kit, task: Task) -> Path:
     """Return where the attempt works."""
     return kit.runs.place_of(task.name, task.attempt) or kit.worktrees / task.name
-
-
-def limits_of(task: Task) -> dict[str, int]:
-    """Return the clocks of a task in seconds, for messages."""
-    clocks = task.type.timeouts
-    return {
-        "wall_secs": clocks.wall_ms // 1000,
-        "idle_secs": clocks.idle_ms // 1000,
-        "first_byte_secs": clocks.first_byte_ms // 1000,
-        "check_secs": clocks.check_ms // 1000,
-    }

@@ -86,8 +86,7 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
     engine = Engine(mind, kit.hands)
     kit.entries = mind.find_entry
     jobs = Jobs(attempts, clock, place.state / LOG, step)
-    poll_ms = around.settings.policy.poll_interval_ms
-    looking = Looking(kit.specs, around.settings.artifacts.settle_ms, poll_ms, clock, place.repository)
+    looking = _looking(around, kit)
     effects = Effects(kit, jobs, looking.busy)
     looking.take_over(engine, effects.adopt(mind.forest))
     return Driver(
@@ -105,6 +104,12 @@ def build(around: Surroundings, stack: ExitStack, clock: Callable[[], int], step
         step=step,
         begun=begun,
     )
+
+
+def _looking(around: Surroundings, kit: Kit) -> Looking:
+    """Look at the artifacts as often as the settings say."""
+    poll_ms, settle_ms = around.settings.policy.poll_interval_ms, around.settings.artifacts.settle_ms
+    return Looking(kit.specs, settle_ms, poll_ms, kit.clock, around.place.repository)
 
 
 def _beside(place: Place) -> list[Path]:

@@ -81,6 +81,17 @@ class Task(NamedTuple):
         return self.loop.title or self.loop.id
 
     @property
+    def limits(self) -> dict[str, int]:
+        """The clocks of the attempt in seconds, for messages."""
+        clocks = self.type.timeouts
+        return {
+            "wall_secs": clocks.wall_ms // 1000,
+            "idle_secs": clocks.idle_ms // 1000,
+            "first_byte_secs": clocks.first_byte_ms // 1000,
+            "check_secs": clocks.check_ms // 1000,
+        }
+
+    @property
     def check(self) -> Command | None:
         """The command that judges the tree."""
         own = self.entry.check if self.entry is not None else None

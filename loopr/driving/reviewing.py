@@ -14,7 +14,6 @@ from loopr.core.entries import Command
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.driving.agents import Heard, hear_review, veil_of
-from loopr.driving.attempting import limits_of
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.materials import CHECK, RESULT, REVIEW, review_kind
 from loopr.driving.outcomes import Said, tail_of, trouble_of
@@ -115,13 +114,13 @@ def trouble_in(task: Task, answer: Answer) -> Trouble | None:
     """
     judge, outcome, said, heard = answer.judge, answer.outcome, answer.said, answer.heard
     report = heard.report if heard is not None else None
-    trouble = trouble_of(outcome, answer.advice, said, limits_of(task), report)
+    trouble = trouble_of(outcome, answer.advice, said, task.limits, report)
     spoke = report is not None and answer.line.startswith((YES, NO))
     if trouble is None or (trouble.failure is Failure.REFUSED and spoke):
         return _review(answer) if judge.kind.startswith(REVIEW) else None
     mark = feedback.signature(outcome.code, said.tail, said.worktree)
     if trouble.failure is Failure.TIMEOUT:
-        limit = limits_of(task)["check_secs"]
+        limit = task.limits["check_secs"]
         slow = f"the {judge.title} took longer than {limit} s (timeouts.check_secs)"
         return Trouble(Failure.REFUSED, slow, mark, quiet=feedback.is_silent(said.tail))
     reason = f"the {judge.title} said no: {trouble.reason}" if outcome.code else trouble.reason
