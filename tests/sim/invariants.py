@@ -26,6 +26,7 @@ from loopr.core.gates import (
     ready_since,
 )
 from loopr.core.grouping import Waits, group_key
+from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.limits import pick_lane, slow_width
 from loopr.core.model import OCCUPYING, Failure, Gate, Loop, Status
 from loopr.core.owed import WriteDeclared, owed
@@ -195,7 +196,7 @@ class Watch:
                 and loop.lease.grant > self.shadow.shared.lane(loop.lease.lane).rest_grant
             ):
                 self.began[event.loop] = loop.lease.lane
-        elif isinstance(event, e.LeaseExpired | e.Refused | e.Conflicted | e.Broke | e.SetAside | e.Landed):
+        elif isinstance(event, e.LeaseExpired | Refused | Conflicted | e.Broke | e.SetAside | e.Landed):
             self.began.pop(event.loop, None)
 
     def _same_rows(self) -> None:
