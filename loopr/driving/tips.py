@@ -42,10 +42,14 @@ class Case(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What came of looking closely: where the journal says that a plan stands, and what became of its branch."""
+    """What came of looking closely: where the journal says that a plan stands, and what became of its branch.
+
+    `trouble` says why a move that was announced was not made.
+    """
 
     tip: Tip
     brought: Brought
+    trouble: str = ""
 
 
 def at_work(forest: Forest) -> tuple[str, ...]:
@@ -119,10 +123,9 @@ class Tips:
         if found is None:
             self._gone |= {plan} if case.leave else set()
             return None
-        tip, done = found
+        tip, done = found.tip, found.brought
         if tip.moving is not None:
-            gone = "" if (yield Do(partial(is_there, ground, tip.moving.new))) else "its commit is gone"
-            yield Tell(PlanStands(plan, tip.moving.new, gone))
+            yield Tell(PlanStands(plan, tip.moving.new, found.trouble))
         if done.foreign is not None and self._is_news(ground, case, done):
             back = tip.stands if done.outcome == "moved" else ""
             yield Tell(ForeignSeen(plan, done.foreign, done.kept, back, case.during))
@@ -134,10 +137,12 @@ class Tips:
             tip = self._recorded(plan)
             if not tip.at or (tip.moving is not None and tip.moving.loop) or (leave and is_gone(ground, plan)):
                 return None
-            aim = Aim(tip.at, leave=leave)
-            if tip.moving is not None and is_there(ground, tip.moving.new):
+            aim, trouble = Aim(tip.at, leave=leave), ""
+            if tip.moving is not None and is_there(ground, tip.moving.new):  # asked once: what is told is what was done
                 aim = Aim(tip.moving.new, tip.moving.old)
-            return Settled(tip, bring(ground, plan, aim, self._kit.clock()))
+            elif tip.moving is not None:
+                trouble = "its commit is gone"
+            return Settled(tip, bring(ground, plan, aim, self._kit.clock()), trouble)
 
     def _recorded(self, plan: str) -> Tip:
         """Read where a plan stands: others may have decided that a moment ago."""

@@ -19,7 +19,7 @@ from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.pristine import remove
 from loopr.world.repo.protection import Protect, changed_protected, put_back, undone_between
 from loopr.world.repo.records import read_record
-from loopr.world.repo.refs import Move, commit_of, is_ancestor, merge_base, read_refs, tree_of
+from loopr.world.repo.refs import Move, is_ancestor, merge_base, read_refs, tree_of
 from loopr.world.repo.scanning import problems_in_tree
 from loopr.world.repo.slots import LAST_LOOP, Opened, need_slot, opened
 from loopr.world.repo.tips import Aim, alone_with_plans, bring
@@ -191,8 +191,14 @@ def land(ground: Ground, intent: Intent, stamp: int) -> Brought:
 
 
 def is_there(ground: Ground, commit: str) -> bool:
-    """Say whether a commit can be read: a power cut may have taken one that nothing held yet."""
-    return loose_commit(ground.door, commit) is not None or bool(commit_of(ground.door, commit))
+    """Say whether a commit can be read: a power cut may have taken one that nothing held yet.
+
+    A git that cannot answer is no answer: it raises, and the commit may be where it was.
+    """
+    if loose_commit(ground.door, commit) is not None:
+        return True
+    said = ground.door.run("cat-file", "--batch-check=%(objecttype)", stdin=f"{commit}\n".encode())
+    return said.line == "commit"
 
 
 def keep_own(ground: Ground, name: str) -> None:

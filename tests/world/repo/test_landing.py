@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from loopr.core.plan_observations import PlanStands
+from loopr.core.tips import Moving, Tip
+from loopr.driving import tips
+from loopr.driving.acts import Do, Tell
 from loopr.errors import SettingsError
 from loopr.world.repo import landing, returning
+from loopr.world.repo.calls import GitFailed
 from loopr.world.repo.tips import Aim, bring, foreign_tip, kept_tips, stands_right
 from loopr.world.repo.words import Brought, Candidate
 from tests.world.repo.grounds import (
@@ -312,6 +320,41 @@ def test_landing_twice_is_landing_once(tmp_path: Path) -> None:
     assert [land(ground, intent).brought.outcome for _ in range(2)] == ["moved", "right"]
     assert log(root, "loopr/oauth") == ["first", "Work of oauth.one.g1"]
     assert not landing.is_there(ground, "1" * 40)
+
+
+def test_a_git_that_cannot_answer_does_not_say_that_a_commit_is_gone(tmp_path: Path) -> None:
+    """While git cannot read its settings, a packed commit is asked for in vain, which tells nothing of it."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    commit, config = begin(ground), root / ".git" / "config"
+    git(root, "repack", "-adq")
+    text = config.read_text()
+    config.write_text("[")
+    with pytest.raises(GitFailed):
+        landing.is_there(ground, commit)
+    config.write_text(text)
+    assert landing.is_there(ground, commit)
+
+
+def test_what_is_told_of_a_move_is_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that can be read when the branch moves, and not a moment later: it is told that it has moved."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    old, new = begin(ground), git(root, "commit-tree", "-m", "new", "HEAD^{tree}")
+    answers = iter([True, False])
+    kit: Any = SimpleNamespace(clock=lambda: 1)
+    jobs: Any = None
+    looking = tips.Tips(kit, jobs)
+    monkeypatch.setattr(tips, "is_there", lambda ground, commit: next(answers))
+    monkeypatch.setattr(looking, "_recorded", lambda plan: Tip(old, Moving(old, new, "adopted")))
+    act, told = looking._look_closely(ground, tips.Case(PLAN, (), leave=False, known="")), list[object]()
+    answer: Any = None
+    with suppress(StopIteration):
+        while True:
+            asked = act.send(answer)
+            answer = asked.work() if isinstance(asked, Do) else told.append(asked)  # type: ignore[func-returns-value]
+    assert stands_right(ground, PLAN, new)
+    assert told == [Tell(PlanStands(PLAN, new))]
 
 
 def test_tries_that_are_taken_together_are_kept(tmp_path: Path) -> None:
