@@ -35,6 +35,7 @@ RESULT, ASKED = "result.json", "review.md"
 CHECK, REVIEW = "check", "review"
 """What the steps begin with that judge."""
 MAX_INPUT_BYTES = 1 << 20
+_NO_WAIT = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 NOWHERE = Path(os.devnull)
 
 
@@ -289,8 +290,9 @@ def _read_input(kit: Kit, task: Task) -> str:
     """Read what the loop above has handed over, the text of it that counts; it may have gone since the lease."""
     raw = b""
     with suppress(FileNotFoundError, NotADirectoryError):
-        with task.input.open("rb") as file:
-            raw = file.read(MAX_INPUT_BYTES + 1)
+        with os.fdopen(os.open(task.input, _NO_WAIT), "rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe would have us wait for ever
+                raw = file.read(MAX_INPUT_BYTES + 1)
         if len(raw) > MAX_INPUT_BYTES:
             raise WorldError(f"{task.input} is larger than {MAX_INPUT_BYTES >> 20} MiB", hint="make it shorter")
     if task.above is not None and task.above.loop.artifact not in ("", digest(raw)):

@@ -51,6 +51,11 @@ def holders(ground: Ground, branch: str) -> list[Checkout]:
     return [each for each in others if each.branch == branch or branch in each.busy]
 
 
+def heads_of_people(ground: Ground) -> list[Path]:
+    """List the files that say which branch each checkout has that is not ours."""
+    return [git_dir / "HEAD" for folder, git_dir in _all(ground) if not _is_ours(ground, folder)]
+
+
 def is_checked_out(ground: Ground, branch: str) -> bool:
     """Say whether any checkout, ours or not, has this branch."""
     return any(_branch(git_dir) == branch for _, git_dir in _all(ground))
@@ -111,17 +116,22 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_line(path: Path) -> str:
+    """Read a small file of git's as text, without what is around it."""
+    return os.fsdecode(read_whole(path)).strip()
+
+
+def read_whole(path: Path) -> bytes:
     """Read a small file of git's, nothing if it is not there or no file; a pipe is not waited for."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return ""
+        return b""
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
+            return b""
         with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as file:
-            return os.fsdecode(file.readall()).strip()
+            return file.readall()
     except OSError:
-        return ""
+        return b""
     finally:
         os.close(descriptor)  # also that of a folder, which no file object takes over

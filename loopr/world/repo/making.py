@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.world.repo.calls import Door
+from loopr.world.repo.checkouts import read_whole
 from loopr.world.repo.objects import write_loose
 from loopr.world.repo.words import Message
 
@@ -42,10 +43,7 @@ def make_commit(door: Door, tree: str, parents: Sequence[str], message: Message)
 
 def habits_of(door: Door) -> Habits:
     """Learn the habits of a repository; it is asked again once its settings or our own identity have changed."""
-    try:
-        settings = (door.common / "config").read_bytes()
-    except OSError:
-        settings = b""
+    settings = read_whole(door.common / "config")
     seen = (settings, *(os.environ.get(name) for name in _NAMES))
     known = _HABITS.get(door.common)
     if known is None or known[0] != seen:

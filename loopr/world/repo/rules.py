@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from loopr.world.repo.calls import Door
-from loopr.world.repo.checkouts import read_line
+from loopr.world.repo.checkouts import read_line, read_whole
 from loopr.world.repo.slots import Opened, write_line
 
 RULES_FILE = ".gitattributes"
@@ -25,7 +25,7 @@ _DECIDING = re.compile(
 
 def some_rules(index: Path) -> bool:
     """Say whether an index knows any file of rules; its bytes are looked at, for git would take longer."""
-    return RULES_FILE.encode() in _content(index)
+    return RULES_FILE.encode() in read_whole(index)
 
 
 def rules_differ(door: Door, old: str, new: str) -> bool:
@@ -43,8 +43,8 @@ def note_rules(at: Opened) -> None:
 def seal(at: Opened) -> str:
     """Return a digest of what decides beside the commit how files are written here."""
     common = at.ground.common
-    deciding = [line.strip() for line in _content(common / "config").splitlines() if _DECIDING.search(line)]
-    parts = [_content(common / "info" / "attributes"), _content(at.admin / OWN_SETTINGS), *deciding]
+    deciding = [line.strip() for line in read_whole(common / "config").splitlines() if _DECIDING.search(line)]
+    parts = [read_whole(common / "info" / "attributes"), read_whole(at.admin / OWN_SETTINGS), *deciding]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
@@ -56,11 +56,3 @@ def sealed(at: Opened) -> bool:
 def put_seal(at: Opened) -> None:
     """Note that every file was written by the rules that hold now."""
     write_line(at.admin / RULES_MARK, seal(at))
-
-
-def _content(file: Path) -> bytes:
-    """Read a file, as empty if it is not there."""
-    try:
-        return file.read_bytes()
-    except OSError:
-        return b""
