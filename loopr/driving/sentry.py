@@ -16,11 +16,13 @@ from typing import NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.policy import OWN_REPO
+from loopr.world.repo.checkouts import heads_of_people
 from loopr.world.repo.ground import HEADS, Ground
-from loopr.world.repo.guarding import guard, guard_as_begun
-from loopr.world.repo.keeping import bring_back, keep, note_seen, read_seen
+from loopr.world.repo.guarding import guard, guard_as_begun, outer_files, strangers
+from loopr.world.repo.keeping import bring_back, is_kept, keep, note_seen, read_seen
 from loopr.world.repo.restoring import IS_BACK, put_back
-from loopr.world.repo.watch import Sight, changes, look, read_sight, setting_files, settings_of, top_refs
+from loopr.world.repo.vital import CONFIGS, VITAL, refused, unsound
+from loopr.world.repo.watch import LONE, Sight, changes, look, read_sight, setting_files, settings_of, top_refs
 from loopr.world.repo.words import Change
 from loopr.world.repo.worktrees import ensure_ignored
 
@@ -134,11 +136,12 @@ class Sentry:
         marks = tuple(self._marked())
         if self._sight is None or marks == self._marks:
             return
-        broken = self._mended()
+        broken = self._mended(self._sight)
         before, self._marks = self._sight, tuple(self._marked())
         self._sight = look(self._ground)._replace(checkouts=before.checkouts)
         found = changes(self._ground, before, self._sight)
-        back = put_back(self._ground, self._touched(found), before.checkouts)
+        wrong = [*self._touched(found), *(each for each in found if each.slip)]
+        back = put_back(self._ground, wrong, before.checkouts)
         if back:  # somebody may have changed something else meanwhile
             seen, self._marks = self._sight, tuple(self._marked())
             self._sight = look(self._ground)._replace(checkouts=before.checkouts)
@@ -146,16 +149,19 @@ class Sentry:
         self._put_down(broken, found, back)
         self._remember()
 
-    def _mended(self) -> list[str]:
-        """Put back settings that git cannot read; nothing of git's works before that."""
-        if not any("" in each for each in settings_of(self._ground).values()):
-            return []
-        tried = {name: _brought_back(self._ground, name) for name in ("config", "config.worktree")}
-        return [f"{name} (git could not read it; {words})" for name, words in tried.items() if words]
+    def _mended(self, known: Sight) -> list[str]:
+        """Put back that without which git does not work here; nothing of git's is asked before that."""
+        tried = [(name, why, _brought_back(self._ground, name)) for name, why in unsound(self._ground)]
+        settings = settings_of(self._ground)
+        if settings != known.settings:
+            unread = CONFIGS if any("" in each for each in settings.values()) else refused(self._ground)
+            why = "git could not read it" if unread is CONFIGS else "git refused it"
+            tried += [(name, why, _brought_back(self._ground, name)) for name in unread]
+        return [f"{name} ({why}; {words})" for name, why, words in tried if words]
 
     def _touched(self, found: list[Change]) -> list[Change]:
         """List what harms somebody."""
-        return [each for each in found if not (each.by_person or each.harmless or each.name in self._fresh)]
+        return [each for each in found if not (each.by_person or _is_no_harm(each) or each.name in self._fresh)]
 
     def _put_down(self, broken: list[str], found: list[Change], back: dict[str, str]) -> None:
         """Blame whoever was alone, and word what is to be told."""
@@ -170,8 +176,9 @@ class Sentry:
             undo, stays = back.get(each.name, ""), (each.by_person and not each.by_loopr) or each in touched
             if stays and _is_move(each) and not undo.startswith(IS_BACK):
                 self._news.append(self._moved(each, during, undo))
-        kept = [each for each in found if not each.by_person and (each.harmless or each.name in self._fresh)]
-        self._grown += [each.name for each in kept]
+        kept = [each for each in found if not each.by_person and (_is_no_harm(each) or each.name in self._fresh)]
+        self._grown += [_named(each, back.get(each.name, "")) for each in kept]
+        self._grown += strangers(self._ground)
         self._fresh |= {each.name for each in kept if each.name.startswith(HEADS) and not each.before}
 
     def _moved(self, change: Change, during: tuple[str, ...], undo: str) -> o.BranchMoveSeen:
@@ -187,7 +194,8 @@ class Sentry:
     def _marked(self) -> Iterator[_Mark]:
         """Give the time stamps of everything that is shared."""
         common = self._ground.common
-        for name in (*setting_files(self._ground), "packed-refs", *sorted(top_refs(common))):
+        outside = [*heads_of_people(self._ground), *outer_files(self._ground)]
+        for name in (*setting_files(self._ground), *VITAL, *LONE, *sorted(top_refs(common)), *map(str, outside)):
             yield from _mark(common / name)
         ours = common / "refs" / "heads" / self._ground.prefix.rstrip("/")
         for name in _FOLDERS:
@@ -202,7 +210,7 @@ class Sentry:
         """Keep what is seen, with what is still to be told, for an engine that takes over."""
         if self._sight is None or any("" in each for each in self._sight.settings.values()):
             return
-        names = [*(name for name, each in self._sight.settings.items() if each), *self._sight.files]
+        names = [*(name for name, each in self._sight.settings.items() if each), *self._sight.files, *VITAL]
         with suppress(OSError):  # a full disk keeps no copy, and keeps no loop from its work
             keep(self._ground, names)
             self._save()
@@ -237,15 +245,29 @@ def _parts(text: str) -> tuple[list[_News], str]:
 
 def _named(change: Change, back: str) -> str:
     """Name a change, with where a ref was, for what a setting was may be a secret; and what came of putting it back."""
+    if change.what == "head":
+        return _switched(change)
     was = f"was {change.before[:12]}" if change.before and change.name.startswith("refs/") else ""
     said = ", ".join(filter(None, [was, back]))
     return f"{change.name} ({said})" if said else change.name
 
 
+def _switched(change: Change) -> str:
+    """Tell of a checkout that has another branch now; a person may have done it, so that it stays."""
+    old = change.before.removeprefix(HEADS)
+    undo = f"; `git -C {change.name} switch {old}` takes it back" if old != change.before else ""
+    return f"{change.name} (had {old} checked out, has {change.after.removeprefix(HEADS)}{undo})"
+
+
+def _is_no_harm(change: Change) -> bool:
+    """Say whether nobody is to blame for a change."""
+    return change.harmless or change.slip
+
+
 def _brought_back(ground: Ground, name: str) -> str:
     """Put a file back as it was kept, and return what came of it."""
     try:
-        return bring_back(ground, name)
+        return bring_back(ground, name, None if is_kept(ground, name) or name in CONFIGS else "")
     except OSError as error:
         return f"could not be put back: {error}"
 

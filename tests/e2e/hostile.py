@@ -14,7 +14,7 @@ class Scene(NamedTuple):
 
     `told` are words that must be in the journal, in `status` or in `doctor` afterwards. `main`: it may have moved.
     `lags`: the plan's branch may stay where it put it, checked out. `more` are further settings; `check`
-    judges it.
+    judges it. `person`: what it planted stays in the person's own settings.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Scene(NamedTuple):
     lags: bool = False
     more: str = ""
     check: str = "sh check.sh"
+    person: bool = False
 
 
 EVIL = "echo evil > bad.txt; git add --all; git commit --quiet --no-verify --message=evil"
@@ -190,6 +191,15 @@ FILES = (
         'printf "%s\\n" "---" "id: p" "codes:" "  - {id: bad, run: \'true\', check: \'true\'}" "---" "# P" '
         '> "$LOOPR_WORKSPACE/plan.md"',
     ),
+    Scene(
+        "makes the artifact that its siblings are given a pipe",
+        'rm "$LOOPR_WORKSPACE/specs/p/plan.md"; mkfifo "$LOOPR_WORKSPACE/specs/p/plan.md"',
+    ),
+    Scene(
+        "puts a pipe where a sibling hands over",
+        'mkdir -p "$LOOPR_WORKSPACE/specs/p/two"; mkfifo "$LOOPR_WORKSPACE/specs/p/two/code.md"',
+    ),
+    Scene("makes the settings a pipe", 'rm "$LOOPR_WORKSPACE/loopr.yml"; mkfifo "$LOOPR_WORKSPACE/loopr.yml"'),
     Scene("deletes specs", 'rm -rf "$LOOPR_WORKSPACE/specs/p/one" "$LOOPR_WORKSPACE/specs/p/two"'),
 )
 
@@ -237,8 +247,98 @@ HONEST = tuple(
     for check in ("grep -rq good src/", "grep -rq good src/ && ls . ./ src/.")
 )
 
+MINE = 'git config --file "$HOME/.gitconfig"'  # never --global: what that means the environment says
+HOMES = (
+    Scene(
+        "plants a filter in the person's own settings",
+        f'{PLANT}; {MINE} filter.e.clean "$DESK/plant"; echo "* filter=e" > .gitattributes',
+        ("filter.e.clean in ",),
+        person=True,
+    ),
+    Scene(
+        "makes settings of the person's own",
+        f'{PLANT}; mkdir -p "$HOME/.config/git"; echo "* filter=e" > .gitattributes; '
+        'git config --file "$HOME/.config/git/config" filter.e.clean "$DESK/plant"',
+        ("filter.e.clean in ",),
+        person=True,
+    ),
+    Scene(
+        "signs in the person's name",
+        f'{PLANT}; {MINE} gpg.program "$DESK/plant"; {MINE} commit.gpgsign true',
+        ("gpg.program in ",),
+        person=True,
+    ),
+    Scene(
+        "puts a helper for passwords into the person's own settings",
+        f'{PLANT}; {MINE} credential.helper "!$DESK/plant"',
+        ("credential.helper in ",),
+        person=True,
+    ),
+)
+
+IS_BACK, BAD = "(is put back)", "echo evil > bad.txt"
+CORE = tuple(
+    Scene(
+        f"sets core.{name}", f"git config core.{name} {value}; echo evil > bad.txt", (f"core.{name.lower()} {IS_BACK}",)
+    )
+    for name, value in {
+        "bare": "true",
+        "worktree": "/nowhere",
+        "fileMode": "false",
+        "autocrlf": "true",
+        "excludesFile": '"$DESK/x"',
+        "attributesFile": '"$DESK/x"',
+        "sparseCheckout": "true",
+        "hooksPath": ".husky/_",
+    }.items()
+)
+
+NOT_READ, NOT_A_FILE = "git could not read it; is put back", "it was no file; is put back"
+REFUSED = "git refused it; is put back"
 HALTS = (
-    Scene("breaks the config", f"{COMMON}; echo '[[[' > $C/config", ("config",)),
+    Scene("breaks the config", f"{COMMON}; echo '[[[' > $C/config", (f"config ({NOT_READ}",)),
+    Scene("writes anything into the config", f"{COMMON}; printf 'x\\0\\377' > $C/config", (f"config ({NOT_READ}",)),
+    Scene("makes the config a pipe", f"{COMMON}; rm $C/config; mkfifo $C/config", (f"config ({NOT_A_FILE}",)),
+    Scene("deletes the config", f"{COMMON}; rm $C/config", ("config (it was gone; is put back",)),
+    Scene("breaks the HEAD", f"{COMMON}; echo x > $C/HEAD", (f"HEAD ({NOT_READ}",)),
+    Scene("makes the HEAD a pipe", f"{COMMON}; rm $C/HEAD; mkfifo $C/HEAD", (f"HEAD ({NOT_A_FILE}",)),
+    Scene(
+        "writes anything into the packed refs",
+        f"{COMMON}; printf 'x\\0\\377' > $C/packed-refs",
+        (f"packed-refs ({NOT_READ}",),
+    ),
+    Scene(
+        "makes the packed refs a pipe",
+        f"{COMMON}; rm -f $C/packed-refs; mkfifo $C/packed-refs",
+        (f"packed-refs ({NOT_A_FILE}",),
+    ),
+    Scene("makes the attributes a pipe", f"{COMMON}; mkfifo $C/info/attributes", ("info/attributes (is put back",)),
+    Scene(
+        "makes the format unknown",
+        "git config core.repositoryformatversion 99",
+        (f"config ({REFUSED}",),
+    ),
+    Scene(
+        "wants what git does not know",
+        "git config core.repositoryformatversion 1; git config extensions.what yes",
+        (f"config ({REFUSED}",),
+    ),
+    Scene(
+        "has git take other names of objects",
+        "git config core.repositoryformatversion 1; git config extensions.objectFormat sha256",
+        (f"extensions.objectformat {IS_BACK}",),
+    ),
+    Scene("cuts the history", f"{COMMON}; git rev-parse main > $C/shallow", ("shallow (is put back",)),
+    Scene(
+        "has objects lie elsewhere",
+        f'{COMMON}; mkdir "$DESK/o"; echo "$DESK/o" > $C/objects/info/alternates',
+        ("objects/info/alternates (is put back",),
+    ),
+    Scene(
+        "switches the person's checkout",
+        'git -C "$LOOPR_WORKSPACE" switch --quiet --create mine',
+        ("switch main` takes it back",),
+    ),
     Scene("leaves a lock on the packed refs", f"{COMMON}; touch $C/packed-refs.lock"),
     Scene("leaves a lock on the plan's branch", f"{COMMON}; touch $C/refs/heads/loopr/p.lock"),
     Scene("leaves a lock on the config", f"{COMMON}; touch $C/config.lock"),
@@ -263,6 +363,8 @@ SCENES = (
     *FILES,
     *PROCESSES,
     *PROGRAMS,
+    *HOMES,
+    *CORE,
     *HALTS,
     *LIMITS,
 )

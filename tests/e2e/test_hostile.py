@@ -69,7 +69,12 @@ DECIDED = ("approved", "rejected", "cancelled", "held", "scope_held", "settings_
 def repo(tmp_path: Path) -> Iterator[Repo]:
     """Give a repository with a plan, its check, and what a person has in one."""
     with opened(tmp_path) as found:
+        home = tmp_path / "home"
+        home.mkdir()
+        (home / ".gitconfig").write_text("[user]\n\tname = A Person\n\temail = person@example.org\n")
         found.env |= {"L": str(LOOPR), "PY": sys.executable}
+        found.env |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+        del found.env["GIT_CONFIG_GLOBAL"]  # the device that it names elsewhere in the tests is everybody's
         files = {
             "check.sh": CHECK,
             "tools/check.sh": f"cd ..\n{CHECK}",
@@ -106,7 +111,7 @@ def test_a_command_that_cheats(repo: Repo, scene: Scene) -> None:
     assert states["p/bad"] != "complete"
     assert "evil" not in {each.partition("/")[0] for each in states}
     assert_unjudged_is_nowhere(repo, scene, before)
-    assert_nothing_ran(repo)
+    assert_nothing_ran(repo, scene)
     assert_told(repo, scene)
 
 
@@ -140,10 +145,12 @@ def assert_unjudged_is_nowhere(repo: Repo, scene: Scene, before: list[str]) -> N
     assert not deciding, deciding
 
 
-def assert_nothing_ran(repo: Repo) -> None:
+def assert_nothing_ran(repo: Repo, scene: Scene) -> None:
     """Check that no planted program ran as the engine, nor runs as the person, and that no order was followed."""
     assert not (repo.desk / "escaped").exists()
     assert not (repo.desk / "ran").exists(), "a planted program ran"
+    if scene.person:
+        return
     repo.git("status")
     assert not (repo.desk / "ran").exists(), "a planted program runs when the person asks git"
 

@@ -113,6 +113,36 @@ def test_settings_that_git_cannot_read_come_back(repo: Repo, garbage: str) -> No
     assert "config (git could not read it; is put back; what it was is kept as" in harm["data"]["names"][0]
 
 
+SLIPS = {
+    "hooks by npm install": ("git config core.hooksPath .husky/_", "config core.hookspath (is put back)"),
+    "another remote": ("git remote add upstream ../up", "config remote.upstream.url"),
+    "the only remote": ("git remote remove origin; git remote add new ../up", "config remote.new.url (is put back)"),
+    "a sparse checkout": ("git sparse-checkout set src", "config extensions.worktreeconfig"),
+    "line ends": ("git config core.autocrlf input", "config core.autocrlf (is put back)"),
+}
+
+
+@pytest.mark.parametrize("kind", SLIPS)
+def test_honest_work_parks_nobody(repo: Repo, kind: str) -> None:
+    """What tools set by themselves is told, put back where it leads a person elsewhere, and its loop lands."""
+    deed, told = SLIPS[kind]
+    if "remove" in deed:
+        deed = deed.partition("; ")[2]
+    else:
+        repo.git("remote", "add", "origin", "../origin")
+    before = repo.git("config", "--list", "--local")
+    repo.write({"src/x.txt": "x\n", "lib/y.txt": "y\n"})
+    repo.git("add", "--all")
+    repo.git("commit", "--quiet", "--message=files")
+    alone(repo, deed).ended()
+    assert landed(repo) == {"demo/a", "demo/b", "demo/c"}
+    assert told in " ".join(name for each in repo.events("shared_grew") for name in each["data"]["names"])
+    assert repo.events("shared_harmed") == []
+    assert repo.git("ls-tree", "-r", "--name-only", "loopr/demo", "src", "lib").split() == ["lib/y.txt", "src/x.txt"]
+    if "is put back" in told:
+        assert repo.git("config", "--list", "--local") == before
+
+
 def test_the_way_back_is_named_where_no_engine_lives(repo: Repo) -> None:
     """Settings that git cannot read, and no engine to put them back: `run` and `doctor` name the line that does."""
     before = repo.git("config", "--list", "--local")

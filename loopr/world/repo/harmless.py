@@ -7,14 +7,19 @@ settings that say who a person is, how git looks, and what a branch follows. Mus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from loopr.world.repo.ground import HEADS, Ground
+from loopr.world.repo.programs import HOOKS, runs_program
 from loopr.world.repo.refs import refs_below
 
 TAGS, REMOTES = "refs/tags/", "refs/remotes/"
 _DESCRIBES = frozenset({"user.name", "user.email"})
+_FORMAT = {"extensions.worktreeconfig": "true", "core.repositoryformatversion": "1"}
+ASTRAY = frozenset(
+    f"core.{each}" for each in ("worktree", "bare", "repositoryformatversion", "sparsecheckout", "sparsecheckoutcone")
+)
 _LOOKS = ("advice.", "color.", "column.", "gui.")
 _OF_BRANCH = re.compile(r"branch\.(?P<branch>.+)\.(?P<key>[^.]+)", re.DOTALL)
 _OPTIONS = "mergeoptions"  # may name a program
@@ -32,14 +37,34 @@ def remotes_in(settings: Iterable[str]) -> frozenset[str]:
     return frozenset(each["name"] for each in found if each is not None)
 
 
-def is_harmless_setting(key: str, values: Iterable[str], remotes: frozenset[str]) -> bool:
-    """Say whether a setting only describes a person, a look or a branch, whatever it is set to."""
+def is_harmless_setting(key: str, values: Collection[str], remotes: frozenset[str]) -> bool:
+    """Say whether a setting only describes a person, a look or a branch, or a form that git knows."""
     if key in _DESCRIBES or key.startswith(_LOOKS):
         return True
+    if key in _FORMAT:  # `git sparse-checkout` needs these
+        return set(values) == {_FORMAT[key]}
     found = _OF_BRANCH.fullmatch(key)
     if found is None or found["key"] == _OPTIONS:
         return False
     return found["key"] not in _PLACES or all(each == _HERE or each in remotes for each in values)
+
+
+def is_slip(key: str, values: Collection[str], remotes: frozenset[str]) -> bool:
+    """Say whether tools set this by themselves: hooks below each checkout, how files are written, another remote."""
+    if key == HOOKS:
+        return bool(values) and all(_is_below_checkout(each) for each in values)
+    if runs_program(key):
+        return False
+    remote = _REMOTE.fullmatch(key)
+    if remote is not None:
+        return remote["name"] not in remotes
+    return key.startswith("core.") and key not in ASTRAY
+
+
+def _is_below_checkout(value: str) -> bool:
+    """Say whether a path leads to the own files of whichever checkout it is asked in."""
+    path = PurePosixPath(value)
+    return not (path.is_absolute() or value.startswith(("~", "%")) or {"..", ".git"} & set(path.parts))
 
 
 def harmless_additions(ground: Ground, added: Mapping[str, str], refs: Mapping[str, str]) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -16,12 +17,14 @@ from loopr.world.repo.checkouts import read_line
 from loopr.world.repo.ground import KEPT, Ground
 
 ASIDE, SEEN, PROGRAMS = "set-aside", "seen.json", "programs.json"
-MOST_BYTES = 1 << 20
+MOST_BYTES = 8 << 20  # packed refs may be many
 
 
 def digest_of(path: Path) -> str:
-    """Digest a file, with whether it may be executed; nothing if it is not there."""
+    """Digest a file, with whether it may be executed; nothing if it is not there. A pipe is not waited for."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "unreadable"
         content = path.read_bytes()
     except FileNotFoundError:
         return ""
@@ -42,6 +45,11 @@ def keep(ground: Ground, names: Iterable[str]) -> None:
             copy.unlink(missing_ok=True)
 
 
+def is_kept(ground: Ground, name: str) -> bool:
+    """Say whether there is a copy of a file."""
+    return (_folder(ground) / name).is_file()
+
+
 def bring_back(ground: Ground, name: str, wanted: str | None = None) -> str:
     """Put a file back as it was kept, or away where none was; return what came of it, nothing where nothing was done.
 
@@ -54,6 +62,8 @@ def bring_back(ground: Ground, name: str, wanted: str | None = None) -> str:
     aside = _set_aside(ground, place)
     if wanted != "":
         _write(place, copy.read_bytes(), 0o755 if (wanted or "").endswith("x") else 0o644)
+    if aside:
+        _let_go(Path(aside))
     return f"is put back; what it was is kept as {aside}" if aside else "is put back"
 
 
@@ -106,3 +116,10 @@ def _set_aside(ground: Ground, place: Path) -> str:
     if not aside.is_symlink():
         aside.chmod(0o600)
     return str(aside)
+
+
+def _let_go(aside: Path) -> None:
+    """Let those go on who have opened a pipe and wait for whatever comes out of it."""
+    if not aside.is_symlink() and aside.is_fifo():
+        with suppress(OSError):
+            os.close(os.open(aside, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 
 PACKED = "packed-refs"
@@ -19,6 +20,8 @@ def packed_refs(common: Path) -> dict[str, str]:
     try:
         facts = file.stat()
     except OSError:
+        return {}
+    if not stat.S_ISREG(facts.st_mode):  # a pipe would have us wait for ever
         return {}
     version = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
     known = _KNOWN.get(file)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from pathlib import Path
 
 from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.checkouts import Checkout, checkouts, read_lines
 from loopr.world.repo.ground import HEADS, Ground, backup_ref
+from loopr.world.repo.harmless import remotes_in
 from loopr.world.repo.keeping import bring_back, digest_of
-from loopr.world.repo.programs import HOOKS, runs_program
+from loopr.world.repo.programs import runs_program
 from loopr.world.repo.refs import Move, RefRaced, commit_of, move_refs
+from loopr.world.repo.watch import SHALLOW
 from loopr.world.repo.words import Change
 
-_ASTRAY = frozenset({"core.worktree", "core.bare"})
+_PUT_BACK = ("core.", "extensions.")
 IS_BACK = "is put back"
 KEPT = "put-back"  # stands in backups where others have the name of a loop
 _ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -39,6 +40,8 @@ def _back(ground: Ground, change: Change, known: Collection[str] | None) -> str:
     try:
         if change.what == "config":
             return _setting(ground, change)
+        if change.name == SHALLOW and _lacks_parents(ground):
+            return "stays: commits before those that it names are not here"
         if change.what in ("hooks", "info") and digest_of(ground.common / change.name) == change.after:
             return bring_back(ground, change.name, change.before)
         if change.what == "replace":
@@ -86,6 +89,15 @@ def _ref(ground: Ground, change: Change) -> str:
     return f"{IS_BACK}; what it was moved to is kept as {kept}" if kept else IS_BACK
 
 
+def _lacks_parents(ground: Ground) -> bool:
+    """Say whether a history does end where git was told that it does: what comes before was never fetched."""
+    ends = [each for each in read_lines(ground.common / SHALLOW) if _ID.fullmatch(each)]
+    texts = (ground.door.ask("cat-file", "commit", each).line for each in ends)
+    heads = [line.split(" ") for text in texts for line in text.partition("\n\n")[0].splitlines()]
+    parents = "".join(f"{words[1]}\n" for words in heads if words[0] == "parent").encode()
+    return b" missing" in ground.door.run("cat-file", "--batch-check", stdin=parents).out if parents else False
+
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
@@ -93,11 +105,12 @@ def _setting(ground: Ground, change: Change) -> str:
     """Put a setting back, if it is the one that was seen."""
     file, _, key = change.name.partition(" ")
     before, after = (_values(each) for each in (change.before, change.after))
-    if not (key in _ASTRAY or runs_program(key)):
+    remote = remotes_in([key])
+    if not (key.startswith(_PUT_BACK) or runs_program(key) or (change.slip and remote)):
         return ""
-    if key == HOOKS and after and not any(Path(each).expanduser().is_absolute() for each in after):
-        return ""  # one below each checkout runs nothing but its own files
     with ground.alone() as door:
+        if remote and not runs_program(key) and not _is_default(door, *remote):
+            return ""
         place = str(ground.common / file)
         if _now(door, place, key) != after:
             return ""
@@ -106,6 +119,12 @@ def _setting(ground: Ground, change: Change) -> str:
         for each in before:
             door.run("config", "--file", place, "--add", key, each)
     return IS_BACK
+
+
+def _is_default(door: Door, remote: str) -> bool:
+    """Say whether git would go to a remote that nobody has named."""
+    urls = door.ask("config", "--local", "--name-only", "--get-regexp", r"^remote\..*\.url$").line.splitlines()
+    return remote == "origin" or remotes_in(urls) <= {remote}
 
 
 def _values(settings: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from loopr.world.repo.checkouts import checkouts, read_lines
 from loopr.world.repo.ground import HEADS, Ground
-from loopr.world.repo.harmless import TAGS, harmless_additions, is_harmless_setting, remotes_in
+from loopr.world.repo.harmless import TAGS, harmless_additions, is_harmless_setting, is_slip, remotes_in
 from loopr.world.repo.keeping import digest_of
 from loopr.world.repo.programs import runs_program
 from loopr.world.repo.refs import refs_below
@@ -33,30 +33,34 @@ _SWITCHED = re.compile(r"\tcheckout: moving from (\S+) to ")
 _RUNS = re.compile(r"submodule\.(.+\.)?update")
 Settings = Mapping[str, str]
 
+SHALLOW = "shallow"
+LONE = (SHALLOW, "objects/info/alternates")  # what a history lacks, and where objects lie besides
+DETACHED = "no branch"
 What = Literal["config", "hooks", "info", "stash", "replace", "ref"]
 
 
 class Sight(NamedTuple):
     """What was seen: the settings of each file, a digest for each other file, a commit for each ref.
 
-    `checkouts` are those of people that explain a move; None where any does.
+    `checkouts` are those of people that explain a move, None where any does; `heads` what each has checked out.
     """
 
     settings: Mapping[str, Settings]
     files: Mapping[str, str]
     refs: Mapping[str, str]
     checkouts: frozenset[str] | None = None
+    heads: Mapping[str, str] = {}
 
     def written(self) -> str:
         """Write it down."""
-        return json.dumps([*map(dict, self[:3]), sorted(self.checkouts or ())])
+        return json.dumps([*map(dict, self[:3]), sorted(self.checkouts or ()), dict(self.heads)])
 
 
 def read_sight(text: str) -> Sight | None:
     """Read what was written down, None where that is nothing."""
     try:
-        settings, files, refs, known = json.loads(text)
-        return Sight(settings, files, refs, frozenset(known))
+        settings, files, refs, known, *heads = json.loads(text)
+        return Sight(settings, files, refs, frozenset(known), *heads)
     except (ValueError, TypeError):
         return None
 
@@ -64,15 +68,17 @@ def read_sight(text: str) -> Sight | None:
 def look(ground: Ground) -> Sight:
     """See what is shared now."""
     settings = settings_of(ground)
-    files = {}
+    files = {name: seen for name in LONE if (seen := digest_of(ground.common / name))}
     for folder in ("hooks", "info"):
         for path in sorted((ground.common / folder).rglob("*")):
             name = path.relative_to(ground.common).as_posix()
-            if path.is_file() and not name.endswith(".sample") and name != _DERIVED:
+            if path.exists() and not (path.is_dir() or name.endswith(".sample") or name == _DERIVED):
                 files[name] = digest_of(path)
     refs = refs_below(ground.door, *(each.rstrip("/") for each in _OTHERS), _STASH, *top_refs(ground.common))
     others = {ref: commit for ref, commit in refs.items() if not ref.startswith(HEADS + ground.prefix)}
-    return Sight(settings, files, others, frozenset(each.mark for each in checkouts(ground) if not each.ours))
+    people = [each for each in checkouts(ground) if not each.ours]
+    heads = {str(each.folder): each.branch or DETACHED for each in people if not each.busy}
+    return Sight(settings, files, others, frozenset(each.mark for each in people), heads)
 
 
 def settings_of(ground: Ground) -> dict[str, Settings]:
@@ -101,7 +107,11 @@ def changes(ground: Ground, before: Sight, after: Sight) -> list[Change]:
     Only a checkout that was there before explains anything.
     """
     found = list(_set_otherwise(ground, before.settings, after.settings))
-    found += [Change(_kind(name), name, was, now) for name, was, now in _differing(before.files, after.files)]
+    for name, was, now in _differing(before.files, after.files):
+        found.append(Change(_kind(name), name, was, now, harmless=name == SHALLOW and not now))
+    for folder in before.heads.keys() & after.heads.keys():
+        if before.heads[folder] != after.heads[folder]:
+            found.append(Change("head", folder, before.heads[folder], after.heads[folder], slip=True))
     own = _own_moves(ground)
     logged = own | _logged(ground, before.checkouts)
     moved = list(_differing(before.refs, after.refs))
@@ -126,7 +136,8 @@ def _set_otherwise(ground: Ground, before: Mapping[str, Settings], after: Mappin
             values = [each.partition("\n")[2] for each in now.split("\0") if each]
             harmless = is_harmless_setting(key, values, remotes)
             if not is_ours or (now and runs_program(key)):
-                yield Change("config", f"{file} {key}".strip(), was, now, harmless=harmless)
+                slip = not harmless and not is_ours and is_slip(key, values, remotes)
+                yield Change("config", f"{file} {key}".strip(), was, now, harmless=harmless, slip=slip)
 
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -142,7 +153,7 @@ def _kind(name: str) -> What:
         return "config"
     if name.startswith("hooks/"):
         return "hooks"
-    if name.startswith("info/"):
+    if name.startswith("info/") or name in LONE:
         return "info"
     if name == _STASH:
         return "stash"

@@ -219,10 +219,11 @@ class Leftover(NamedTuple):
 class Change(NamedTuple):
     """Something shared that is not as it was: whether the user's own checkout explains it, and whether it may stay."""
 
-    what: Literal["config", "hooks", "info", "stash", "replace", "ref"]
+    what: Literal["config", "hooks", "info", "stash", "replace", "ref", "head"]
     name: str
     before: str
     after: str
     by_person: bool = False
     harmless: bool = False
     by_loopr: bool = False  # a plan that came home, as a person wished
+    slip: bool = False  # tools do this by themselves: put back where need be, and told, but no harm

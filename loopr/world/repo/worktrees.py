@@ -222,6 +222,8 @@ def ensure_ignored(ground: Ground) -> None:
         wanted.append(f"/{ground.worktrees.relative_to(ground.top).as_posix()}/")
     exclude = ground.common / "info" / "exclude"
     exclude.parent.mkdir(exist_ok=True)
+    if exclude.exists() and not exclude.is_file():  # a pipe would have us wait for ever
+        return
     text = exclude.read_text(encoding="utf-8", errors="surrogateescape") if exclude.exists() else ""
     known = {line.strip("/") for line in text.splitlines()}
     missing = [line for line in wanted if line.strip("/") not in known]

@@ -142,13 +142,37 @@ def test_a_filter_in_an_included_file_goes_on_in_a_process_that_came_later(scene
     mine = scene.root.parent / "mine"
     mine.write_text('[filter "e"]\nclean = sed s/new/NEW/\n')
     git(scene.root, "config", "include.path", str(mine))
-    Sentry(scene.ground).begin("one#1")
+    sentry = Sentry(scene.ground)
+    sentry.begin("one#1")
+    git(scene.root, "tag", "v1")
+    sentry.begin("two#1")  # looks again, and keeps what it sees
     GUARDS.clear()
     scene.plant(["config filter.e.smudge RUN"], take(scene.ground, NAME).folder)
     guard_as_begun(scene.ground)
     scene.by_engine()
     assert not scene.ran.exists()
     assert git(scene.root, "show", "loopr/oauth.one.g1:new.txt") == "NEW"
+
+
+@pytest.mark.parametrize("place", [".gitconfig", ".config/git/config", "later"])
+def test_what_is_planted_in_a_persons_own_settings_is_told_and_never_runs(
+    scene: Scene, home: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Also in files that are not there yet, and in the next work: an engine begun later takes it for a person's."""
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    if place == "later":
+        write(home, {".gitconfig": "[include]\n\tpath = later\n"})
+    sentry = Sentry(scene.ground)
+    sentry.begin("one#1")
+    write(home, {place: f'[filter "e"]\n\tclean = {scene.places["RUN"]}\n'})
+    scene.plant([], take(scene.ground, NAME).folder)
+    found = sentry.changed("one#1")
+    assert [each for each in found.grown if each.startswith(f"filter.e.clean in {home / place} (stays")], found
+    (scene.root / ".git/info/attributes").unlink(missing_ok=True)
+    sentry.begin("two#1")
+    assert sentry.changed("two#1").grown == ()
+    scene.by_engine()
+    assert not scene.ran.exists()
 
 
 def test_once_nothing_is_at_work_what_is_set_is_a_persons(scene: Scene) -> None:

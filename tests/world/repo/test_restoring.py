@@ -59,8 +59,9 @@ def test_a_branch_that_no_checkout_holds_is_put_back(tmp_path: Path) -> None:
 
 def test_a_checkout_that_keeps_no_log_is_left_alone(tmp_path: Path) -> None:
     """Where the checkout does not say that it has not moved, its branch may be where the person has brought it."""
-    root, ground, tree, before = made(tmp_path)
+    root, ground, tree, _ = made(tmp_path)
     git(root, "config", "core.logAllRefUpdates", "false")
+    before = watch.look(ground)
     shutil.rmtree(root / ".git" / "logs")
     git(root, "commit", "--quiet", "--allow-empty", "--message=mine")
     mine, first = git(root, "rev-parse", "main"), before.refs["refs/heads/main"][:12]
@@ -119,10 +120,30 @@ def test_a_log_that_is_broken_says_nothing(tmp_path: Path) -> None:
     assert git(root, "rev-parse", "main") == moved
 
 
-def test_hooks_below_each_checkout_stay(tmp_path: Path) -> None:
-    """A path of hooks that is relative, as tools of package managers set it, runs a checkout's own files only."""
+def test_a_history_that_is_cut_comes_back(tmp_path: Path) -> None:
+    """What a loop names as the end of the history is taken back, unless what comes before was never there."""
+    root, ground, tree, before = made(tmp_path)
+    git(root, "commit", "--quiet", "--allow-empty", "--message=second")
+    before, shallow = watch.look(ground), root / ".git" / "shallow"
+    shallow.write_text(git(root, "rev-parse", "main") + "\n")
+    found = watch.changes(ground, before, watch.look(ground))
+    assert [each.name for each in found] == ["shallow"]
+    assert put_back(ground, found)["shallow"].startswith("is put back; what it was is kept as")
+    assert git(root, "rev-list", "--count", "main") == "2"
+    body = git(root, "cat-file", "commit", "main").replace(git(root, "rev-parse", "main~1"), "12" * 20)
+    (tmp_path / "body").write_text(f"{body}\n")
+    fetched = git(root, "hash-object", "-t", "commit", "-w", "--literally", str(tmp_path / "body"))
+    shallow.write_text(fetched + "\n")
+    found = watch.changes(ground, before, watch.look(ground))
+    assert put_back(ground, found) == {"shallow": "stays: commits before those that it names are not here"}
+    assert shallow.exists()
+
+
+def test_hooks_below_each_checkout_go(tmp_path: Path) -> None:
+    """A path of hooks that is relative, as tools of package managers set it, takes a person's own hooks off."""
     root, ground, tree, before = made(tmp_path)
     git(tree, "config", "core.hooksPath", ".husky/_")
-    found = watch.changes(ground, before, watch.look(ground))
-    assert ([each.name for each in found], put_back(ground, found)) == (["config core.hookspath"], {})
-    assert git(root, "config", "core.hooksPath") == ".husky/_"
+    (found,) = watch.changes(ground, before, watch.look(ground))
+    assert (found.name, found.slip) == ("config core.hookspath", True)
+    assert put_back(ground, [found]) == {found.name: "is put back"}
+    assert git(root, "config", "core.hooksPath", check=False) == ""

@@ -78,7 +78,7 @@ def test_a_change_that_hides_its_time_is_seen(tmp_path: Path) -> None:
     facts = config.stat()
     config.write_text(config.read_text().replace("abbrev = 10", "abbrev = 11"))
     os.utime(config, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert watching.changed("one").touched == ("config core.abbrev",)
+    assert watching.changed("one").grown == ("config core.abbrev (is put back)",)
 
 
 CASES: dict[str, tuple[Callable[[Path, Path], None], str, str]] = {
@@ -273,7 +273,10 @@ def test_a_move_that_the_users_checkout_made_is_a_persons(tmp_path: Path) -> Non
     git(root, "commit", "-q", "--allow-empty", "-m", "by the user")
     git(root, "checkout", "-q", "-b", "topic")
     found = watch.changes(ground, before, watch.look(ground))
-    assert {change.name: change.by_person for change in found} == {"refs/heads/main": True, "refs/heads/topic": True}
+    moved = {change.name: change.by_person for change in found if change.what == "ref"}
+    assert moved == {"refs/heads/main": True, "refs/heads/topic": True}
+    (switched,) = (change for change in found if change.what == "head")
+    assert (switched.name, switched.before, switched.after) == (str(root), "refs/heads/main", "refs/heads/topic")
 
 
 def test_a_stash_that_the_users_checkout_made_is_a_persons(tmp_path: Path) -> None:
