@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pages.deciding import events_page, gates_page, lifecycle_page
+from pages.elsewhere import other_names_page
 from pages.using import authority_page, exit_codes_page, settings_page, tools_page, verbs_page
 
 DOCS = Path(__file__).resolve().parent
@@ -19,6 +20,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/events.md": events_page,
     "reference/exit-codes.md": exit_codes_page,
     "reference/gates.md": gates_page,
+    "reference/other-names.md": other_names_page,
     "reference/settings.md": settings_page,
     "reference/tools.md": tools_page,
     "reference/verbs.md": verbs_page,

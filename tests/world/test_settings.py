@@ -242,9 +242,7 @@ types:
     protect: [tests/**]
     protect_added: keep
     trust_outline: true
-    resources: {GPU: 1}
 agents: {opus: {extends: claude, model: opus}}
-executor: {kind: dask}
 """,
     )
     code, policy = settings.types["code"], settings.policy.types["code"]
@@ -253,7 +251,7 @@ executor: {kind: dask}
     assert code.env == ({"DEBUG": "1", "NAME": "x"}, ("SECRET", "AWS_*"), ("CI",))
     assert (code.wrap, policy.escalate) == (("bwrap", "--", "{command}"), {"refused": (3, "opus")})
     assert policy.fallback == ("opencode", "opus")
-    assert (code.protect, code.protect_added, dict(code.resources)) == (("tests/**",), "keep", {"GPU": 1})
+    assert (code.protect, code.protect_added) == (("tests/**",), "keep")
     assert (policy.has_command, policy.judged, policy.reviewed, policy.approve) == (True, True, True, True)
     assert (policy.lanes, policy.max_iterations, policy.trust_outline) == (("main", "spare"), 7, True)
     assert policy.budget == Budget(9, 1_000_000, 60) == code.budget

@@ -47,15 +47,15 @@ def test_only_the_value_changes(tmp_path: Path) -> None:
         ("", "git.base", "main", "git:\n  base: main\n"),
         ("# all\n", "git.base", "main", "# all\ngit:\n  base: main\n"),
         ("git:\n", "git.base", "main", "git: {base: main}\n"),
-        ("git: # names\n  # base: x\nserve:\n", "git.base", "a", "git: {base: a} # names\n  # base: x\nserve:\n"),
+        ("git: # names\n  # base: x\nqueue:\n", "git.base", "a", "git: {base: a} # names\n  # base: x\nqueue:\n"),
         ("git: {}\n", "git.base", "main", "git: {base: main}\n"),
         ("git: {base: 'old'}", "git.base", "new", "git: {base: 'new'}"),
         ('git: {base: "old"}', "git.base", "it's", 'git: {base: "it\'s"}'),
         ("git:\r\n  base: x\r\n", "git.branch_prefix", "a/", "git:\r\n  base: x\r\n  branch_prefix: a/\r\n"),
         ("types:\n    code:\n        run: a # b\n        # c\n\n# d\n", "types.code.check", "x: y",
          'types:\n    code:\n        run: a # b\n        check: "x: y"\n        # c\n\n# d\n'),
-        ("git:\n  base: a\n  # b: 1\n\n# d\n", "serve.port", "1",
-         "git:\n  base: a\n  # b: 1\nserve:\n  port: 1\n\n# d\n"),
+        ("git:\n  base: a\n  # b: 1\n\n# d\n", "queue.soft_limit", "1",
+         "git:\n  base: a\n  # b: 1\nqueue:\n  soft_limit: 1\n\n# d\n"),
         ("types:\n  code:\n    review: ./r # a\n", "types.code.review.passes", "3",
          "types:\n  code:\n    review: {run: ./r, passes: 3} # a\n"),
         ("types: {code: {review: [./r, x]}}\n", "types.code.review.passes", "3",
@@ -68,7 +68,7 @@ def test_only_the_value_changes(tmp_path: Path) -> None:
         ("types: {code: {run: x,}}", "types.code.check", "a, b", 'types: {code: {run: x, check: "a, b",}}'),
         ("git: {base: x}", "git.base", "null", "git: {base: null}"),
         ("\ufeffgit: {base: x}\n", "git.base", "y", "\ufeffgit: {base: y}\n"),
-        ("---\ngit: {base: x}\n...\n", "serve.port", "1", "---\ngit: {base: x}\nserve:\n  port: 1\n...\n"),
+        ("---\ngit: {base: x}\n...\n", "queue.soft_limit", "1", "---\ngit: {base: x}\nqueue:\n  soft_limit: 1\n...\n"),
         ("types: {code: {}}\n", "types.code.run", "a\nb", 'types: {code: {run: "a\\nb"}}\n'),
     ],
 )  # fmt: skip
@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_read_is_not_edited(tmp_path: Path) -> None:
     path = tmp_path / "loopr.yml"
     path.write_text("git: {base: x\n")
     with pytest.raises(SettingsError, match="is not YAML"):
-        set_key(path, "serve.port", "1")
+        set_key(path, "queue.soft_limit", "1")
 
 
 def test_other_layers_count_when_a_change_is_judged(tmp_path: Path) -> None:
@@ -136,18 +136,18 @@ def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
     path = tmp_path / "work" / "loopr.yml"
     path.parent.mkdir()
     path.symlink_to("../elsewhere/shared.yml")
-    set_key(path, "serve.port", "1")
+    set_key(path, "queue.soft_limit", "1")
     assert path.is_symlink()
-    assert real.read_text() == "version: 1\nserve:\n  port: 1\n"
+    assert real.read_text() == "version: 1\nqueue:\n  soft_limit: 1\n"
     assert real.stat().st_mode & 0o777 == 0o640
 
 
 def test_setting_what_is_there_writes_nothing(tmp_path: Path) -> None:
     """The same value again is no change, so that nobody is woken."""
     path = tmp_path / "loopr.yml"
-    path.write_text("serve: {port: 1}\n")
+    path.write_text("queue: {soft_limit: 1}\n")
     before = path.stat()
-    assert set_key(path, "serve.port", "1") == (1, 1)
+    assert set_key(path, "queue.soft_limit", "1") == (1, 1)
     assert path.stat().st_ino == before.st_ino
 
 
@@ -155,13 +155,20 @@ def test_a_writer_that_was_killed_leaves_nothing_that_hinders(tmp_path: Path) ->
     """A half-written copy of a writer that died is swept by the next."""
     path = tmp_path / "loopr.yml"
     (tmp_path / ".loopr.yml.new").write_text("half")
-    set_key(path, "serve.port", "1")
+    set_key(path, "queue.soft_limit", "1")
     assert [each.name for each in tmp_path.iterdir()] == ["loopr.yml"]
 
 
 def test_writers_at_the_same_time_all_win(tmp_path: Path) -> None:
     """Six processes that set different keys over and over lose none of them."""
-    keys = ["serve.port", "logs.keep_days", "retry.max_attempts", "concurrency.max_loops", "types.code.run", "git.base"]
+    keys = [
+        "queue.soft_limit",
+        "logs.keep_days",
+        "retry.max_attempts",
+        "concurrency.max_loops",
+        "types.code.run",
+        "git.base",
+    ]
     program = (
         "import sys; from pathlib import Path; from loopr.world.settings import set_key\n"
         "sys.stdin.readline()\n"

@@ -38,17 +38,17 @@ def test_a_problem_is_one_line_with_place_key_and_what_was_written(tmp_path: Pat
 def test_all_problems_come_at_once_in_the_order_of_the_lines(tmp_path: Path) -> None:
     """Wrong values, unknown keys, double keys and wrong kinds in all layers are reported together."""
     (tmp_path / "loopr.local.yml").write_text("logs: {keep_days: -1}\n")
-    text = "serve: [1]\nlanes: {ramp: maybe}\nretry:\n  factor: 0.5\n  factor: 3\n  max_conflict: 2\nversion: 2\n"
-    problems = refused(tmp_path, text, {"LOOPR_SERVE__PORT": "http"}, ["git.branch_prefix=x", "nonsense"])
+    text = "queue: [1]\nlanes: {ramp: maybe}\nretry:\n  factor: 0.5\n  factor: 3\n  max_conflict: 2\nversion: 2\n"
+    problems = refused(tmp_path, text, {"LOOPR_QUEUE__SOFT_LIMIT": "http"}, ["git.branch_prefix=x", "nonsense"])
     assert problems == [
-        "loopr.yml:1:1 serve: must be a map of keys, not a list",
+        "loopr.yml:1:1 queue: must be a map of keys, not a list",
         'loopr.yml:2:9 lanes.ramp: must be true or false, not "maybe"',
         "loopr.yml:4:3 retry.factor: must be a number of at least 1, not 0.5",
         "loopr.yml:5:3 retry.factor: is written twice, first at loopr.yml:4:3 (keep one of them)",
         "loopr.yml:6:3 retry.max_conflict: is not a known key (did you mean retry.max_conflicts?)",
         "loopr.yml:7:1 version: must be 1, the only version that this loopr reads, not 2",
         "loopr.local.yml:1:8 logs.keep_days: must be a number of at least 0, not -1",
-        'LOOPR_SERVE__PORT serve.port: must be a whole number from 0 to 65535, not "http"',
+        'LOOPR_QUEUE__SOFT_LIMIT queue.soft_limit: must be a whole number of at least 1, not "http"',
         '--set git.branch_prefix: must be a prefix that ends with "/", not "x"',
         '--set needs KEY=VALUE, not "nonsense"',
     ]
@@ -95,7 +95,9 @@ def test_all_problems_come_at_once_in_the_order_of_the_lines(tmp_path: Path) -> 
             "types.code.fallback: stands in for nobody: without run and agent a person",
         ),
         ("types: {code: {agent: codex, fallback: [codex]}}", "types.code.fallback: names codex, whose work it is"),
-        ("types: {code: {resources: {GPU: 1}}}", "types.code.resources: has no meaning where attempts run on this"),
+        ("types: {code: {resources: {GPU: 1}}}", "loopr.yml:1:16 types.code.resources: is not in this version"),
+        ("serve: {port: 8000}", "loopr.yml:1:1 serve: is not in this version (there is no page in the browser"),
+        ("executor: {kind: dask}", "loopr.yml:1:12 executor.kind: dask is not in this version (there is no cluster"),
         ("types: {code: {env: {only: ['A B']}}}", "types.code.env.only"),
         ("types: {code: {lane: []}}", "the list is empty"),
         ("projects: {a: {repo: null, git: {base: x}}}", "projects.a.git.base: has no meaning where the project works"),
@@ -170,7 +172,7 @@ def test_an_override_that_is_no_value_is_a_problem(tmp_path: Path) -> None:
 
 def test_terminal_escapes_are_never_repeated_raw(tmp_path: Path) -> None:
     """A value or a name with control characters is shown escaped."""
-    problems = refused(tmp_path, '"a\\x1b[31m": 1\nserve: {port: "\\x1b]0;x\\a"}\n')
+    problems = refused(tmp_path, '"a\\x1b[31m": 1\nqueue: {soft_limit: "\\x1b]0;x\\a"}\n')
     assert len(problems) == 2
     assert not any("\x1b" in each or "\a" in each for each in problems)
 

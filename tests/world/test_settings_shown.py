@@ -17,12 +17,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 EVERYTHING = """
 types:
-  code: {run: [work, 5], wrap: [sh, "{command}"], lane: [a, b], env: {set: {X: 1}}, resources: {GPU: 0.5},
+  code: {run: [work, 5], wrap: [sh, "{command}"], lane: [a, b], env: {set: {X: 1}},
          escalate: {refused: {after: 2, agent: codex}}, fallback: [codex, gemini], budget: {tokens: 1}}
   spec:
 lanes: {a: {usd_per_mtok: 1.5, slow_above: 0.5}}
 projects: {api: {weight: 0.5}}
-executor: {kind: dask}
+executor: {kind: local}
 notify: [a://b]
 """
 

@@ -94,18 +94,6 @@ def _fallback(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
             yield Fault(path, where_of(story, path), f"names {each['agent']}, whose work it is", "name another agent")
 
 
-def _resources(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
-    """What a worker must offer is asked of workers; this machine is not asked."""
-    if values["executor"]["kind"] != "local":
-        return
-    for name, each in values["types"].items():
-        if each["resources"]:
-            path = f"types.{name}.resources"
-            message = "has no meaning where attempts run on this machine (executor.kind: local)"
-            hint = "to bound how much runs at once, use concurrency.per_type or a lane's max_concurrent"
-            yield Fault(path, where_of(story, path), message, hint)
-
-
 def _money(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
     """A money budget needs the price of the lane of whatever does not report what it costs: commands, some agents."""
     shared = ["budget", *(f"projects.{name}.budget" for name in values["projects"])]
@@ -158,6 +146,5 @@ _RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (_one_worker, frozenset({"types"})),
     (_escalation, frozenset({"types"})),
     (_fallback, frozenset({"types"})),
-    (_resources, frozenset({"types", "executor"})),
     (_money, frozenset({"types", "lanes", "budget", "projects", "agents"})),
 )

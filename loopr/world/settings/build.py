@@ -36,7 +36,6 @@ from loopr.world.settings.parts import (
     LaneSettings,
     Logs,
     ProjectSettings,
-    Serve,
     Settings,
     Timeouts,
     TypeSettings,
@@ -70,12 +69,10 @@ def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Prese
         land=Land(values["land"]["mode"], values["land"]["history"], check_of(values["land"]["check"])),
         timeouts=timeouts,
         logs=_logs(values["logs"]),
-        serve=Serve(values["serve"]["host"], values["serve"]["port"]),
         hooks=MappingProxyType(hooks),
         hook_ms=_ms(values["hooks"]["timeout_secs"]),
         notify=tuple(values["notify"]),
         notify_on=frozenset(values["notify_on"]),
-        executor=values["executor"]["kind"],
         max_file_bytes=scaled(values["commit"]["max_file_mb"], MIB),
         agents=MappingProxyType(dict(agents)),
         shelf=shelf,
@@ -247,7 +244,6 @@ def _type_settings(name: str, values: Values, shared: Timeouts, agents: Mapping[
         env=_environment(each["env"]),
         timeouts=_timeouts(each["timeouts"], shared),
         budget=_budget(each["budget"]),
-        resources=MappingProxyType(dict(each["resources"])),
     )
 
 

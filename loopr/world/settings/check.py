@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from loopr.errors import Problem
+from loopr.world.settings.elsewhere import elsewhere, is_elsewhere, not_yet
 from loopr.world.settings.keys import CEILING, Key, allowed, shown, visible
 from loopr.world.settings.reading import Fault, Node
 from loopr.world.settings.schema import SCHEMA
@@ -60,17 +61,25 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def misspelt(path: str) -> str:
     """Return the known key that is most like a dotted path: beside it, or anywhere by its last part."""
     parent, _, name = path.rpartition(".")
-    beside = _map_at(parent)
-    near = nearest(name, beside.keys) if beside else ""
+    beside, other = _map_at(parent), elsewhere(path)
+    near = nearest(name, beside.keys) if beside and not is_elsewhere(path) else ""
     if near:
         return f"{parent}.{near}" if parent else near
     paths = list(_paths(SCHEMA, ""))
-    return next((each for each in paths if each.rpartition(".")[2] == name), "") or nearest(path, paths)
+    same = next((each for each in paths if each.rpartition(".")[2] == name), "")
+    if other is not None and (is_elsewhere(path) or not same):
+        return other.ours_at(path)
+    return same or nearest(path, paths)
 
 
 def unknown(path: str, where: str) -> Fault:
-    """Word a key that there is not."""
-    near = misspelt(path)
+    """Word a key that there is not, or not yet."""
+    why = not_yet(path)
+    if why:
+        return Fault(visible(path, 120), where, "is not in this version", f"{why}: leave it out")
+    near, other = misspelt(path), elsewhere(path)
+    if other is not None and not near:
+        return Fault(visible(path, 120), where, "is not a known key", f"nothing is to be set: {other.why}")
     return Fault(visible(path, 120), where, "is not a known key", f"did you mean {near}?" if near else "")
 
 
@@ -116,7 +125,7 @@ def _entries(key: Key, entries: Mapping[str, Node], path: str, faults: list[Faul
     kept: dict[str, Node] = {}
     for name, node in entries.items():
         inner = f"{path}.{name}" if path else name
-        child = key.child(name)
+        child = None if is_elsewhere(inner) and name not in key.keys else key.child(name)
         if child is None:
             faults.append(unknown(inner, node.where))
         elif name not in key.keys and not _named(key, name):
@@ -190,6 +199,8 @@ def _text(key: Key, node: Node, path: str) -> Fault | None:
         quotes = f'if you mean the text, write "{visible(node.source)}" with quotes'
         return _wrong(key, node, path, quotes if isinstance(node.value, (bool, int, float)) else "")
     if key.choices:
+        if why := not_yet(path, node.value):
+            return Fault(path, node.where, f"{visible(node.value)} is not in this version", f"{why}: leave it out")
         near = "" if node.value in key.choices else nearest(node.value, key.choices)
         hint = f"did you mean {near}?" if near else ""
         return None if node.value in key.choices else _wrong(key, node, path, hint)

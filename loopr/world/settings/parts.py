@@ -97,7 +97,6 @@ class TypeSettings(NamedTuple):
     clean: bool
     unjudged: bool  # by decision
     trust_outline: bool
-    resources: Mapping[str, float]
 
 
 class LaneSettings(NamedTuple):
@@ -125,13 +124,6 @@ class Logs(NamedTuple):
     max_bytes_per_attempt: int
 
 
-class Serve(NamedTuple):
-    """Where the web page listens."""
-
-    host: str
-    port: int
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that was set or left at its default: the policy for decisions, the rest for the world."""
@@ -148,12 +140,10 @@ class Settings:
     land: Land
     timeouts: Timeouts
     logs: Logs
-    serve: Serve
     hooks: Mapping[str, Command]
     hook_ms: int
     notify: tuple[str, ...]
     notify_on: frozenset[str]
-    executor: str
     max_file_bytes: int
     agents: Mapping[str, Preset]
     shelf: Shelf = field(compare=False, repr=False)

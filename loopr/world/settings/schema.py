@@ -34,7 +34,6 @@ REF_PREFIX = r"(?!.*\.lock/)(?:[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*/)+
 
 _TYPES = Names("type", TYPE_NAME, lambda part: part.lower().replace("_", "-"))
 _PROJECTS = Names("project", "[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-_RESOURCES = Names("resource", "[A-Za-z_][A-Za-z0-9_-]*", str)
 _CLASSES = Names("class (refused, conflict, infra or timeout)", "refused|conflict|infra|timeout")
 
 _AGENT_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
@@ -112,7 +111,6 @@ _TYPE = block(
     trust_outline=flag(False, "True: an outline that this type's command wrote may name commands and checks."),
     may=texts("What its commands may steer below their loop, and in plans that they started; nothing else.",
               f"a list of {', '.join(MAY)}", "|".join(MAY)),
-    resources=table("What a cluster worker must offer.", _RESOURCES, number(0, "How much of it one attempt takes.")),
 )  # fmt: skip
 
 _LANE = block(
@@ -271,7 +269,7 @@ SCHEMA = block(
     ),
     projects=table("Who pays.", _PROJECTS, _PROJECT, {"default": {}}),
     budget=_budget("the workspace, within fair_share.window_hours,"),
-    executor=block("Where attempts run.", kind=choice("On this machine, or on a Dask cluster.", "local", "dask")),
+    executor=block("Where attempts run.", kind=choice("On this machine.", "local")),
     hooks=_HOOKS,
     notify=texts(
         "Who is told what needs a person: http and https get a POST with JSON, other URLs are left to apprise.",
@@ -280,11 +278,6 @@ SCHEMA = block(
     notify_on=texts(
         "What the addresses of notify are told of.",
         f"a list of {', '.join(OCCASIONS)}", "|".join(OCCASIONS), OCCASIONS,
-    ),
-    serve=block(
-        "The web page.",
-        host=text("127.0.0.1", "The address that `serve` listens on."),
-        port=whole(8377, "The port that `serve` listens on.", least=0, most=65535),
     ),
     logs=block(
         "What is kept of attempts.",
