@@ -53,12 +53,18 @@ def complete(workspace: Workspace, leases: Sequence[str]) -> Row:
     return _quoted(workspace, leases, "handed over", quote, ends=True, told=told)
 
 
-def release(workspace: Workspace, leases: Sequence[str], reason: str, *, failed: bool) -> Row:
-    """Give leases back: free, or as a refused iteration with the reason as the feedback of the next."""
+def release(
+    workspace: Workspace, leases: Sequence[str], reason: str, *, failed: bool = False, refused: bool = False
+) -> Row:
+    """Give leases back: free, as a failure, or as a refused iteration with the reason as the feedback of the next."""
     from loopr.driving.pulling import give_up
 
-    if failed and not reason.strip():
-        raise UserError("a lease that is given back as failed needs a reason", hint="--reason says what is wrong")
+    if failed and refused:
+        hint = "--failed: the work could not be done here; --refused: it was done, and is not good enough"
+        raise UserError("--failed and --refused do not go together", hint=hint)
+    if refused and not reason.strip():
+        hint = "--feedback says what the next iteration does otherwise"
+        raise UserError("a lease that is given back as refused needs feedback", hint=hint)
     _pass(workspace, "lease release", leases)
     told: dict[str, Trouble] = {}
 
@@ -66,21 +72,49 @@ def release(workspace: Workspace, leases: Sequence[str], reason: str, *, failed:
         words = reason or f"given back by {workspace.actor}"
         folder = Place(workspace, forest, lease).folder
         if failed:
+            told[lease] = Trouble(Failure.INFRA, reason or f"given up as failed by {workspace.actor}")
+        elif refused:
             told[lease] = give_up(folder or workspace.place.root, words)
         yield from wishes.release_lease(forest, lease, now, told.get(lease), words)
 
-    did = "given up as failed" if failed else "given back"
+    did = "given up as failed" if failed else "given back as refused" if refused else "given back"
     return _quoted(workspace, leases, did, quote, ends=True, told=told)
 
 
 def reclaim(workspace: Workspace, leases: Sequence[str]) -> Row:
-    """Take leases back whose holders have been silent for too long; each counts as one failure."""
-    _pass(workspace, "lease reclaim", leases)
+    """Take leases back whose holders have been silent for too long, all of these if none is named.
+
+    Each counts as one failure.
+    """
+    seen = workspace.look()
+    named = leases or [each for each in _timed(seen.scene) if _has_expired(seen.scene, each, seen.now)]
+    _pass(workspace, "lease reclaim", named)
+    if not named:
+        return document(seen.now, {"leases": []})
+    late: set[str] = set()
 
     def quote(forest: Forest, lease: str, now: int) -> Iterator[Event]:
-        return wishes.reclaim_lease(forest, lease, now, workspace.actor)
+        if not leases and not _has_expired(forest, lease, now):  # its holder has said something meanwhile
+            late.add(lease)
+            return
+        yield from wishes.reclaim_lease(forest, lease, now, workspace.actor)
 
-    return _quoted(workspace, leases, "reclaimed", quote)
+    body = _quoted(workspace, named, "reclaimed", quote)
+    return body | {"leases": [each for each in body["leases"] if each["lease"] not in late]}
+
+
+def _has_expired(scene: Scene, lease: str, now: int) -> bool:
+    """Say whether a lease is held whose holder has been silent for too long."""
+    loop_id, _, attempt = lease.rpartition("#")
+    loop = scene.loops.get(loop_id)
+    held = loop.lease if loop is not None and str(loop.attempt) == attempt else None
+    return held is not None and held.expires_at is not None and now >= held.expires_at
+
+
+def _timed(scene: Scene) -> list[str]:
+    """List the leases that pull workers have."""
+    timed = [scene.loops[each] for each in sorted(scene.tree.timed)]
+    return [f"{loop.id}#{loop.attempt}" for loop in timed if loop.lease is not None]
 
 
 def _pass(workspace: Workspace, wish: str, leases: Sequence[str]) -> None:

@@ -103,7 +103,8 @@ class Operator:
     def quote(self) -> list[str]:
         """Say something of a lease, of old or of now."""
         lease = self._dice.choice(self._leases[-4:])
-        verbs = (["renew"], ["complete"], ["complete"], ["release"], ["release", "--failed", "--reason", "x"])
+        gives = (["release"], ["release", "--failed"], ["release", "--refused", "--reason", "x"])
+        verbs = (["renew"], ["complete"], ["complete"], *gives)
         return ["lease", *self._dice.choice([*verbs, ["reclaim"]]), lease]
 
     def set(self) -> list[str]:

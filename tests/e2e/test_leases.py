@@ -259,7 +259,7 @@ def test_what_a_worker_says_in_its_result_file(repo: Repo) -> None:
 
 
 def test_giving_back(repo: Repo) -> None:
-    """A lease is given back free, or as a refused iteration with a reason; what was done stays for whoever goes on."""
+    """A lease is given back free, or as a refused iteration with feedback; what was done stays for whoever goes on."""
     plan(repo, "a")
     lease = take(repo)
     work(lease, "half\n")
@@ -267,14 +267,55 @@ def test_giving_back(repo: Repo) -> None:
     assert (repo.loops()["demo/a"]["iteration"], repo.loops()["demo/a"]["failures"]) == (1, 0)
     lease = take(repo)
     assert (lease["lease"], Path(lease["worktree"], "work.txt").read_text()) == ("demo/a#2", "half\n")
-    assert "needs a reason" in repo.loopr("lease", "release", lease["lease"], "--failed", code=2).err
-    repo.loopr("lease", "release", lease["lease"], "--failed", "--reason", "the printer is on fire")
+    assert "needs feedback" in repo.loopr("lease", "release", lease["lease"], "--refused", code=2).err
+    both = repo.loopr("lease", "release", lease["lease"], "--refused", "--failed", "--reason", "x", code=2)
+    assert "do not go together" in both.err
+    repo.loopr("lease", "release", lease["lease"], "--refused", "--feedback", "the printer is on fire")
     assert repo.loops()["demo/a"]["iteration"] == 2
     lease = take(repo)
     assert Path(lease["environment"]["LOOPR_FEEDBACK_FILE"]).read_text().startswith("the printer is on fire")
     assert "is no lease" in repo.loopr("lease", "release", "demo/a", code=2).err
     assert "no lease is named" in repo.loopr("lease", "renew", code=2).err
     assert repo.loopr("lease", "renew", LOOPR_LEASE=lease["lease"]).out.startswith("demo/a#3  renewed")
+
+
+def test_work_that_is_given_up_is_parked_in_the_end(repo: Repo) -> None:
+    """Each release as failed is one failure, whatever its reason; the last one parks the loop, and reset frees it."""
+    repo.write({"loopr.local.yml": "retry: {base_secs: 0, max_attempts: 3}\n"})
+    plan(repo, "a")
+    for number in (1, 2, 3):
+        lease = take(repo)["lease"]
+        assert lease == f"demo/a#{number}"
+        reason = ("--reason", f"reason {number}") if number > 1 else ()
+        repo.loopr("lease", "release", lease, "--failed", *reason)
+        loop = repo.loops()["demo/a"]
+        assert (loop["iteration"], loop["failures"]) == (1, number)
+    assert loop["status"] == "parked"
+    assert "reason 3" in loop["reason"]
+    assert repo.events("broke")[0]["data"]["reason"].startswith("given up as failed by")
+    repo.loopr("lease", "take", code=75)
+    repo.loopr("reset", "a")
+    assert take(repo)["lease"] == "demo/a#4"
+
+
+def test_work_that_is_given_up_waits_before_it_is_offered_again(repo: Repo) -> None:
+    """After a release as failed the loop backs off, as after a command that died."""
+    repo.write({"loopr.local.yml": "retry: {base_secs: 3600, cap_secs: 3600}\n"})
+    plan(repo, "a")
+    repo.loopr("lease", "release", take(repo)["lease"], "--failed")
+    assert "backoff" in {each["gate"] for each in repo.loops()["demo/a"]["gates"]}
+    repo.loopr("lease", "take", code=75)
+
+
+def test_all_that_expired_are_reclaimed(repo: Repo) -> None:
+    """Without a name `lease reclaim` takes what has expired, and nothing else."""
+    plan(repo, "a;b;c", more="lease: {ttl_secs: 100000}\n")
+    leases = [take(repo)["lease"] for _ in range(3)]
+    assert repo.loopr("lease", "reclaim").err.startswith("no lease has expired")
+    repo.loopr("lease", "renew", *leases[:2], "--set", "lease.ttl_secs=0.001")
+    rows = repo.loopr("lease", "reclaim", "--json").document["leases"]
+    assert [(each["lease"], each["did"]) for each in rows] == [(each, "reclaimed") for each in leases[:2]]
+    assert [each["failures"] for each in repo.loops().values() if each["id"] != "demo"] == [1, 1, 0]
 
 
 # --- silence ----------------------------------------------------------------------------------------------------------

@@ -153,8 +153,8 @@ async def _do(repo: Repo, agent: Agent) -> None:
 
     lease = await _taken(agent)
     assert "The check said no" in Path(lease["environment"]["LOOPR_FEEDBACK_FILE"]).read_text()
-    given = await agent("lease_release", leases=["b#2"], failed=True, reason="I know no better")
-    assert given["leases"][0]["did"] == "given up as failed"
+    given = await agent("lease_release", leases=["b#2"], refused=True, reason="I know no better")
+    assert given["leases"][0]["did"] == "given back as refused"
 
     lease = await _taken(agent)
     assert "I know no better" in Path(lease["environment"]["LOOPR_FEEDBACK_FILE"]).read_text()

@@ -229,7 +229,7 @@ def pull(repo: Repo, loops: list[str]) -> None:
     repo.loopr("lease", "renew", "late-pull#1", "last-pull#1", "--set", "lease.ttl_secs=0.001")
     repo.loopr("lease", "complete", "blocked-pull#1")
     repo.loopr("lease", "release", "back-pull#1")
-    repo.loopr("lease", "release", "refused-pull#1", "--failed", "--reason", "it is not what was asked for")
+    repo.loopr("lease", "release", "refused-pull#1", "--refused", "--reason", "it is not what was asked for")
     repo.loopr("lease", "reclaim", "late-pull#1")
     repo.loopr("lease", "reclaim", "last-pull#1", "--set", "retry.max_attempts=1")
 

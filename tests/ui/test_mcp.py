@@ -200,6 +200,7 @@ def test_a_wish_is_answered_as_on_the_command_line(busy: Desk) -> None:
         ("lease_renew", {"leases": ["refresh#7"]}, "lease renew refresh#7"),
         ("lease_complete", {"leases": ["refresh#7", "endpoints#1"]}, "lease complete refresh#7 endpoints#1"),
         ("lease_release", {"leases": ["refresh#7"], "failed": True}, "lease release refresh#7 --failed"),
+        ("lease_release", {"leases": ["refresh#7"], "refused": True}, "lease release refresh#7 --refused"),
         ("lease_release", {"leases": ["refresh#7"], "reason": "tea"}, "lease release refresh#7 --reason tea"),
         ("lease_reclaim", {"leases": ["refresh"]}, "lease reclaim refresh"),
         ("lease_reclaim", {"leases": ["store#1"]}, "lease reclaim store#1"),

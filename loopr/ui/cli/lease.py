@@ -88,20 +88,24 @@ def complete_verb(frame: Frame, leases: tuple[str, ...]) -> None:
 
 @lease_verb.command("release")
 @_LEASES
-@click.option("--failed", is_flag=True, help="count it as a refused iteration, with the reason as its feedback")
-@click.option("--reason", default="", metavar="TEXT", help="why, for whoever goes on")
+@click.option("--failed", is_flag=True, help="count it as a failure: it could not be done here; again after a delay")
+@click.option("--refused", is_flag=True, help="count it as a refused iteration, with the reason as its feedback")
+@click.option("--reason", "--feedback", "reason", default="", metavar="TEXT", help="why, for whoever goes on")
 @framed
-def release_verb(frame: Frame, leases: tuple[str, ...], failed: bool, reason: str) -> None:
+def release_verb(frame: Frame, leases: tuple[str, ...], failed: bool, refused: bool, reason: str) -> None:
     """Give leases back; it costs the loops nothing, and what is in the worktrees stays for whoever goes on."""
-    _report(frame, release(frame.workspace, leases, reason, failed=failed))
+    _report(frame, release(frame.workspace, leases, reason, failed=failed, refused=refused))
 
 
 @lease_verb.command("reclaim")
-@click.argument("leases", metavar="LEASE...", nargs=-1, required=True)
+@click.argument("leases", metavar="[LEASE...]", nargs=-1)
 @framed
 def reclaim_verb(frame: Frame, leases: tuple[str, ...]) -> None:
-    """Take expired leases back, as an engine does by itself; each counts as one failure of its loop."""
-    _report(frame, reclaim(frame.workspace, leases))
+    """Take expired leases back, all if none is named, as an engine does itself; each is a failure of its loop."""
+    body = reclaim(frame.workspace, leases)
+    _report(frame, body)
+    if not body["leases"]:
+        frame.note("no lease has expired: `loopr lease list`")
 
 
 @lease_verb.command("list")

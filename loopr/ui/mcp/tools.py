@@ -139,12 +139,13 @@ def _set(seat: Seat, given: Given) -> str:
 
 
 def _pulling(name: str, meaning: str, say: Callable[[Workspace, Given], Row], options: Mapping[str, Option]) -> Tool:
-    """Make a tool of pull workers; each but the one that takes leases needs to be told which."""
+    """Make a tool of pull workers; most need to be told which leases."""
+    needed = ("leases",) if "leases" in options and name != "lease_reclaim" else ()
 
     def do(seat: Seat, given: Given) -> str:
         return written(say(seat.workspace(), given))
 
-    return Tool(name, meaning, options, ("leases",) if "leases" in options else (), do)
+    return Tool(name, meaning, options, needed, do)
 
 
 def _take(workspace: Workspace, given: Given) -> Row:
@@ -155,7 +156,8 @@ def _take(workspace: Workspace, given: Given) -> Row:
 
 def _release(workspace: Workspace, given: Given) -> Row:
     """Give leases back."""
-    return release(workspace, given["leases"], given.get("reason", ""), failed=bool(given.get("failed")))
+    how = {name: bool(given.get(name)) for name in ("failed", "refused")}
+    return release(workspace, given["leases"], given.get("reason", ""), **how)
 
 
 _LEASES: Mapping[str, Option] = {"leases": Option("leases: LOOP#ATTEMPT each", str, many=True)}
@@ -220,14 +222,15 @@ LEASE_TOOLS = {
             _release,
             {
                 **_LEASES,
-                "failed": Option("count it as a refused iteration, with the reason as its feedback"),
+                "failed": Option("count it as a failure: it could not be done here; again after a delay"),
+                "refused": Option("count it as a refused iteration, with the reason as its feedback"),
                 "reason": Option("why, for whoever goes on", str),
             },
         ),
         _pulling(
             "lease_reclaim",
-            "Take expired leases back, as an engine does by itself; each counts as one failure of its loop.",
-            lambda workspace, given: reclaim(workspace, given["leases"]),
+            "Take expired leases back, all if none is named, as an engine does itself; each is a failure of its loop.",
+            lambda workspace, given: reclaim(workspace, given.get("leases", ())),
             _LEASES,
         ),
     )
