@@ -125,6 +125,10 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
 }
 
 
+_FENCED = frozenset(cls for cls in LIFECYCLE if "attempt" in cls.__dataclass_fields__) - {e.LeaseGranted}
+"""The events that are about one attempt, and must quote the present one."""
+
+
 def allows(loop: Loop, event: e.LoopEvent) -> bool:
     """Say whether the table has a row for this event in the loop's present state."""
     rule = LIFECYCLE[type(event)]
@@ -160,12 +164,12 @@ def _refuse_target(loop: Loop, event: e.LoopEvent, after: Loop) -> Loop:
 
 def _fence(loop: Loop, event: e.LoopEvent) -> None:
     """Refuse a result that quotes another attempt than the present one."""
-    attempt: int | None = getattr(event, "attempt", None)
-    if attempt is None or isinstance(event, e.LeaseGranted):
+    if type(event) not in _FENCED:
         return
+    attempt: int | None = getattr(event, "attempt", None)
     owner = loop.ending if isinstance(event, e.AttemptGone) else loop.lease
     if isinstance(event, e.UsageSeen):
         owner = loop.lease or loop.ending
     present = owner.attempt if owner is not None else None
-    if attempt != present:
+    if attempt is None or attempt != present:
         raise Impossible(f"{NAMES[type(event)]} for {loop.id}#{attempt}, but the lease is #{present}")
