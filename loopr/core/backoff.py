@@ -12,7 +12,7 @@ from loopr.core.policy import Retry
 
 
 def backoff_ms(retry: Retry, failures: int, loop_id: str, attempt: int) -> int:
-    """Return the delay after the n-th failure in a row: growing, capped, jittered by a hash so that a replay agrees."""
+    """Return the delay after the n-th failure in a row: growing, jittered by a hash so that a replay agrees, capped."""
     grown = Fraction(retry.base_ms)
     for _ in range(failures - 1):
         grown *= retry.factor
@@ -21,7 +21,7 @@ def backoff_ms(retry: Retry, failures: int, loop_id: str, attempt: int) -> int:
     delay = min(Fraction(retry.cap_ms), grown)
     digest = hashlib.sha256(f"{loop_id}#{attempt}".encode()).digest()
     spread = Fraction(int.from_bytes(digest[:8], "big") * 2, (1 << 64) - 1) - 1
-    return half_up(delay * (1 + retry.jitter * spread))
+    return half_up(min(Fraction(retry.cap_ms), delay * (1 + retry.jitter * spread)))
 
 
 def half_up(value: Fraction) -> int:

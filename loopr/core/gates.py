@@ -180,7 +180,8 @@ def _capacity(scene: Scene, loop: Loop, now: int) -> Closed:
     policy, occupied = scene.policy, scene.occupancy
     if not policy.unbounded and occupied.total >= policy.max_loops:
         return f"all {policy.max_loops} slots are taken", None
-    if occupied.api_calls >= policy.max_api_calls and limits.api_lane(scene, loop, now):
+    ceiling = policy.api_ceiling
+    if ceiling is not None and occupied.api_calls >= ceiling and limits.api_lane(scene, loop, now):
         return f"all {policy.max_api_calls} API calls are taken", None
     return None
 

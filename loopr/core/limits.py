@@ -105,7 +105,8 @@ def is_shut(scene: Scene, name: str, now: int) -> bool:
 def _api_full(scene: Scene, loop: Loop, name: str) -> tuple[str, None] | None:
     """Say why a loop that goes on to a lane would be one API call too many, None if it would not."""
     adds = name != DEFAULT_LANE and loop.lane == DEFAULT_LANE
-    full = adds and scene.occupancy.api_calls >= scene.policy.max_api_calls
+    ceiling = scene.policy.api_ceiling
+    full = adds and ceiling is not None and scene.occupancy.api_calls >= ceiling
     return (f"all {scene.policy.max_api_calls} API calls are taken", None) if full else None
 
 

@@ -89,7 +89,7 @@ class Retry:
     factor: Fraction = Fraction(2)
     cap_ms: int = 300_000
     jitter: Fraction = Fraction(1, 10)
-    max_attempts: int = 5
+    max_attempts: int = 6
     max_launch_failures: int = 3
     max_conflicts: int = 2
     no_progress: int = 3
@@ -178,6 +178,11 @@ class Policy:
     def unbounded(self) -> bool:
         """True when there is no ceiling on loops (direct dispatch), hence no queue limits."""
         return self.max_loops <= 0
+
+    @property
+    def api_ceiling(self) -> int | None:
+        """How many may use lanes other than the default one at once; None where that is not bounded."""
+        return self.max_api_calls if self.max_api_calls > 0 else None
 
     def type_of(self, name: str) -> TypePolicy:
         """Return the policy of a type; a type that left the ladder keeps a plain one without a command."""

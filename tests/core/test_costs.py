@@ -124,12 +124,15 @@ def test_failures_park_exactly_at_the_limit() -> None:
     """The `max_attempts`-th failure without a verdict parks the loop, the one before does not."""
     story = Story()
     go_on(story, "plan p: a")
-    for _ in range(4):
+    waits = []
+    for _ in range(5):
         again(story, "infra died")
         assert story["p/a"].status == "pending"
+        waits.append(story.log[-1][0].not_before - story.log[-1][1])  # type: ignore[attr-defined]
+    assert waits == [30_000, 60_000, 120_000, 240_000, 300_000]
     again(story, "timeout too long")
-    assert (story["p/a"].status, story["p/a"].failures) == ("parked", 5)
-    assert "max_attempts: 5 attempts ended without a verdict: too long" in story["p/a"].reason
+    assert (story["p/a"].status, story["p/a"].failures) == ("parked", 6)
+    assert "max_attempts: 6 attempts ended without a verdict: too long" in story["p/a"].reason
     story.verify()
 
 

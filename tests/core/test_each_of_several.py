@@ -24,7 +24,7 @@ from tests.core.stories import Story, go_on, settings, tell
 NEEDS = ("a", "b", "c")
 
 
-@pytest.mark.parametrize("done", product((False, True), repeat=3))
+@pytest.mark.parametrize("done", list(product((False, True), repeat=3)))
 @pytest.mark.parametrize("order", ["a,b,c", "c,a,b", "b,c,a"])
 def test_every_need_counts(done: tuple[bool, ...], order: str) -> None:
     """A loop that needs three others waits for whichever is not done, wherever it stands in the list."""
@@ -98,7 +98,7 @@ STAGES = {
 }
 
 
-@pytest.mark.parametrize(("stage", "kind"), product(STAGES, ("refused", "conflict", "infra", "timeout")))
+@pytest.mark.parametrize(("stage", "kind"), list(product(STAGES, ("refused", "conflict", "infra", "timeout"))))
 def test_a_budget_that_is_reached_at_any_trouble_is_the_only_end(stage: str, kind: str) -> None:
     """Whatever an attempt ends with, a loop that has nothing left to spend is set aside for that, and told no more."""
     story = Story(settings(types={"spec": {"budget": Budget(tokens=10)}}))

@@ -330,6 +330,16 @@ def test_api_calls_count_every_lane_but_the_default() -> None:
     )
 
 
+@pytest.mark.parametrize("ceiling", [0, -1])
+def test_without_a_ceiling_on_api_calls_none_binds(ceiling: int) -> None:
+    """`max_api_calls: 0` and -1 bound nothing, for commands and for judges on another lane."""
+    types: dict[str, Any] = {"spec": {"lanes": ("paid",), "judge_lanes": ("judge",), "judged": True}}
+    tell(
+        "plan p: a; b; c\nchoose p/a, p/b, p/c\nbegan p/a\nended p/a\np/a is checking",
+        settings(types=types, max_api_calls=ceiling),
+    )
+
+
 def test_a_group_is_closed_only_by_what_all_its_members_share() -> None:
     """No member of a group that is not closed as a whole has a closed gate, and the groups ask no other gates."""
     assert [name for name, _ in SHARED_GATES] == [

@@ -239,14 +239,14 @@ def test_a_lease_may_be_reclaimed_by_hand_once_it_expired() -> None:
 
 
 def test_silence_parks_in_the_end() -> None:
-    """Leases that expire five times in a row park the loop at the fifth."""
+    """Leases that expire six times in a row park the loop at the sixth."""
     story = Story()
     go_on(story, "plan p: a")
-    for failures in range(1, 6):
+    for failures in range(1, 7):
         go_on(story, "take ada: p/a\nwait 5m")
         story.round()
         assert story["p/a"].failures == failures
-        assert story["p/a"].status == ("parked" if failures == 5 else "pending")
+        assert story["p/a"].status == ("parked" if failures == 6 else "pending")
         story.now += 300_000
     story.verify()
 

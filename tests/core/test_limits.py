@@ -69,6 +69,7 @@ def test_jitter_stays_within_its_bounds_and_repeats(failures: int, loop_id: str,
     moved = backoff_ms(Retry(), failures, loop_id, attempt)
     assert moved == backoff_ms(Retry(), failures, loop_id, attempt)
     assert abs(moved - plain) * 10 <= plain + 5
+    assert moved <= 300_000, "the cap is the longest delay, jitter and all"
 
 
 def test_jitter_spreads_loops_and_attempts() -> None:

@@ -62,7 +62,7 @@ def policies(draw: st.DrawFn) -> Policy:
         commands,
         types,
         max_loops=draw(st.sampled_from([0, 1, 2, 3, 8])),
-        max_api_calls=draw(st.integers(0, 6)),
+        max_api_calls=draw(st.integers(-1, 6)),
         per_type={"spec": draw(SMALL), "phase": draw(SMALL)},
         starvation_ms=draw(st.sampled_from([0, 60_000, 3_600_000])),
         batch_size=draw(st.sampled_from([0, 0, 1, 2])),

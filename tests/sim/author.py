@@ -90,7 +90,7 @@ class Author:
             priority=Priority(base={name: 40 + 20 * depth for depth, name in enumerate(self.ladder)}),
             retry=retry,
             max_loops=draw.choice((0, 1, 2, 2, 3, 4, 50)),
-            max_api_calls=draw.choice((1, 1, 2, 10)),
+            max_api_calls=draw.choice((1, 1, 2, 0)),
             per_type={name: draw.choice((1, 1, 2, 2, 50)) for name in self.ladder},
             starvation_ms=draw.choice((0, 20_000, 60_000, 3_600_000)),
             batch_size=draw.choice((0, 0, 0, 1, 2)),

@@ -274,7 +274,7 @@ class Watch:
         }
         if event.lane != DEFAULT_LANE:
             calls = sum((each.lane or DEFAULT_LANE) != DEFAULT_LANE for each in busy)
-            counts["api calls"] = (calls, policy.max_api_calls)
+            counts["api calls"] = (calls, policy.max_api_calls if policy.max_api_calls > 0 else None)
         for name, (count, limit) in counts.items():
             require(limit is None or count < limit, f"{event} at {name}: {count} of {limit}")
         if self.shadow.is_serial(loop):

@@ -26,6 +26,7 @@ def test_a_workspace_at_work(shop: Desk) -> None:
         "engine  not running",
         "loops   9 loops · 3 waiting · 5 leased · 1 complete",
         "slots   5 of 50 taken",
+        "full    concurrency.per_type.spec",
         "queue   3 waiting for a slot: 3 spec",
     ]
 
@@ -36,8 +37,20 @@ def test_no_ceiling(shop: Desk) -> None:
     shop.start(flat(["a"]))
     shop.choose()
     assert "slots   1 taken, no ceiling" in shop.lines("status")
+    assert shop("status", "--json").document["capacity"]["full"] == []
     body = shop("status", "--json").document
     assert (body["capacity"]["free"], body["queue"]["soft_limit"], body["queue"]["hard_limit"]) == (None, None, None)
+
+
+def test_direct_dispatch(shop: Desk) -> None:
+    """Without a ceiling no default of a type binds; what is written does, and the status names it."""
+    shop("set", "concurrency.max_loops", "-1")
+    shop.start(flat(f"s{n}" for n in range(8)))
+    assert len(shop("next", "--json").document["grants"]) == 8
+    shop("set", "concurrency.per_type.spec", "5")
+    shop.choose()
+    assert shop("status", "--json").document["capacity"]["full"] == ["concurrency.per_type.spec"]
+    assert "full    concurrency.per_type.spec" in shop.lines("status")
 
 
 def test_many_states_are_told_on_several_lines(shop: Desk) -> None:

@@ -195,6 +195,14 @@ def test_overrides_take_scalars_and_flow(tmp_path: Path) -> None:
     assert "code" not in settings.policy.per_type
 
 
+@pytest.mark.parametrize(("ceiling", "bound"), [("0", {"code": 7}), ("-1", {"code": 7}), ("4", {"code": 7, "plan": 2})])
+def test_without_a_ceiling_only_written_limits_of_types_bind(ceiling: str, bound: dict[str, int]) -> None:
+    """Direct dispatch: the built-in limits of types are for a workspace that has a ceiling."""
+    given_ = [f"concurrency.max_loops={ceiling}", "concurrency.per_type.code=7"]
+    limits = load(None, environ={}, home=None, overrides=given_).policy.per_type
+    assert {name: limit for name, limit in limits.items() if name in ("plan", "code")} == bound
+
+
 def test_durations_money_and_fractions_are_exact(tmp_path: Path) -> None:
     """Whole milliseconds half up, whole micro-dollars, and weights as they were written."""
     settings = loaded(

@@ -171,6 +171,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         ("engine", running + (" (draining)" if engine["draining"] else " (stays)" if engine["stays"] else "")),
         *zip(chain(("loops",), repeat("")), render.footer(body["counts"], frame.width - 8), strict=False),
         ("slots", f"{capacity['occupied']}{ceiling}"),
+        *zip(chain(("full",), repeat("")), capacity["full"], strict=False),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
         ("host", seen.scene.shared.host[0]),
     ]

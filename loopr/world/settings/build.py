@@ -59,7 +59,7 @@ def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Prese
     return Settings(
         values=values,
         story=story,
-        policy=_policy(values, names, agents),
+        policy=_policy(values, names, agents, story),
         types=MappingProxyType({name: _type_settings(name, values, timeouts, agents) for name in names}),
         lanes=MappingProxyType({name: _lane_settings(name, each) for name, each in _lanes(values)}),
         projects=MappingProxyType({name: _project_settings(name, each) for name, each in values["projects"].items()}),
@@ -94,7 +94,15 @@ def _ms(secs: float) -> int:
     return scaled(secs, 1000)
 
 
-def _policy(values: Values, names: list[str], agents: Mapping[str, Preset]) -> Policy:
+def _per_type(concurrency: Values, names: list[str], story: Story) -> dict[str, int]:
+    """Return the limits of types; without a ceiling on loops only those bind that somebody has written."""
+    limits = {name: limit for name in names if (limit := concurrency["per_type"].get(name)) is not None}
+    if concurrency["max_loops"] > 0:
+        return limits
+    return {name: limit for name, limit in limits.items() if story.get(f"concurrency.per_type.{name}")}
+
+
+def _policy(values: Values, names: list[str], agents: Mapping[str, Preset], story: Story) -> Policy:
     """Build what decisions see."""
     scheduler, concurrency, queue = (values[each] for each in ("scheduler", "concurrency", "queue"))
     share = values["fair_share"]
@@ -105,7 +113,7 @@ def _policy(values: Values, names: list[str], agents: Mapping[str, Preset]) -> P
         retry=_retry(values["retry"]),
         max_loops=concurrency["max_loops"],
         max_api_calls=concurrency["max_api_calls"],
-        per_type={name: limit for name in names if (limit := concurrency["per_type"].get(name)) is not None},
+        per_type=_per_type(concurrency, names, story),
         starvation_ms=_ms(scheduler["starvation_secs"]),
         poll_interval_ms=_ms(scheduler["poll_interval_secs"]),
         batch_size=values["dispatch"]["batch_size"],

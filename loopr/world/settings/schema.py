@@ -165,9 +165,11 @@ _SCHEDULER = block(
 _CONCURRENCY = block(
     "How much runs at once.",
     max_loops=whole(50, "How many loops may be occupied; 0 or -1 is no ceiling.", least=-1),
-    max_api_calls=whole(10, "How many attempts and judges may use lanes other than default."),
+    max_api_calls=whole(
+        10, "How many attempts and judges may use lanes other than default; 0 or -1 is no ceiling.", least=-1
+    ),
     per_type=table(
-        "How many loops of a type may be occupied; a type that is absent or null has no limit.",
+        "How many loops of a type may be occupied; null is no limit. Without max_loops the defaults do not bind.",
         _TYPES,
         whole(None, "How many loops of this type may be occupied; null is no limit."),
         {"plan": 2, "spec": 5, "phase": 20, "code": 50},
@@ -178,9 +180,9 @@ _RETRY = block(
     "How often and how soon a loop may fail.",
     base_secs=number(30, "The delay after the first failure in a row."),
     factor=number(2, "What each further failure multiplies the delay by.", least=1),
-    cap_secs=number(300, "The longest delay."),
+    cap_secs=number(300, "The longest delay, jitter and all."),
     jitter=number(0.1, "The share by which a delay may differ either way.", most=1),
-    max_attempts=whole(5, "Failures in a row that park the loop."),
+    max_attempts=whole(6, "Failures in a row that park the loop: one try, and five more."),
     max_launch_failures=whole(3, "Attempts in a row that did not start that park the loop."),
     max_iterations=table(
         "Iterations before a loop of a type has failed; a type in neither place has 100.",
