@@ -33,8 +33,6 @@ def choose(forest: Forest, now: int) -> Iterator[Event]:
     yield from _expired(forest, now)
     yield from _spent_up(forest, now)
     yield from _landed_convoys(forest)
-    if now < forest.shared.paced_until():
-        return
     batch, shut = forest.policy.batch_size, set[GroupKey]()
     granted = 0
     while (loop := pick(forest, now, shut)) is not None:
@@ -103,7 +101,7 @@ def pick(
     """Return the loop that is next, None if a gate is closed on everybody.
 
     `shut` remembers groups that were found closed: while leases are granted nothing opens. `wanted` narrows the groups
-    down for a pull worker, whom the gate `manual` does not bind; one that is a loop gets what is `below` it.
+    down for a pull worker, whom the gates `manual` and `pace` do not bind; one that is a loop gets what is `below` it.
     """
     forest.advance(now)
     shut = set() if shut is None else shut

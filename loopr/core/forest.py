@@ -133,7 +133,7 @@ class Forest(Scene):
         if entry:
             self._entries[new.id] = entry
         if isinstance(event, e.LeaseGranted):
-            self.shared.granted(event.grant)
+            self.shared.granted(event.grant, pulled=event.expires_at is not None)
         if isinstance(event, w.SteeringRefused):
             denied = Denied(event.lease, event.about, event.tries, at)
             self.shared.put("denied", f"{event.loop} {event.wish}", denied)

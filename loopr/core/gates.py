@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from loopr.core import limits
+from loopr.core.ceilings import capacity_closed, pace_closed, project_closed, type_closed
 from loopr.core.model import STUCK, Gate, Loop, Status
 from loopr.core.offering import Closed, file_of, is_foreign, is_on_offer
 from loopr.core.scene import Scene, line_of
@@ -159,33 +160,6 @@ def _apart(scene: Scene, loop: Loop, now: int) -> Closed:
     return None
 
 
-def _project(scene: Scene, loop: Loop, now: int) -> Closed:
-    """Its project has as many loops as it may."""
-    limit = scene.policy.project(loop.project).max_concurrent
-    if limit is None or scene.occupancy.by_project.get(loop.project, 0) < limit:
-        return None
-    return f"project {loop.project} is at its limit of {limit}", None
-
-
-def _type(scene: Scene, loop: Loop, now: int) -> Closed:
-    """Its type has as many loops as it may."""
-    limit = scene.policy.per_type.get(loop.type)
-    if limit is None or scene.occupancy.by_type.get(loop.type, 0) < limit:
-        return None
-    return f"{limit} of {limit} {loop.type} loops are at work", None
-
-
-def _capacity(scene: Scene, loop: Loop, now: int) -> Closed:
-    """The workspace has as many loops, or as many API calls, as it may."""
-    policy, occupied = scene.policy, scene.occupancy
-    if not policy.unbounded and occupied.total >= policy.max_loops:
-        return f"all {policy.max_loops} slots are taken", None
-    ceiling = policy.api_ceiling
-    if ceiling is not None and occupied.api_calls >= ceiling and limits.api_lane(scene, loop, now):
-        return f"all {policy.max_api_calls} API calls are taken", None
-    return None
-
-
 def _host(scene: Scene, loop: Loop, now: int) -> Closed:
     """The machine can take no further work."""
     host = scene.shared.host
@@ -211,9 +185,10 @@ GATES: tuple[tuple[str, Check], ...] = (
     ("budget", _budget),
     ("serial", _serial),
     ("apart", _apart),
-    ("project", _project),
-    ("type", _type),
-    ("capacity", _capacity),
+    ("project", project_closed),
+    ("type", type_closed),
+    ("capacity", capacity_closed),
+    ("pace", pace_closed),
     ("host", _host),
     ("drain", _drain),
 )
@@ -226,10 +201,16 @@ SHARED_GATES: tuple[tuple[str, Check], ...] = (
     ("paused", lambda scene, loop, now: _held_scope(scene, loop)),
     *(
         (name, _BY_NAME[name])
-        for name in ("lane", "budget", "serial", "apart", "project", "type", "capacity", "host", "drain")
+        for name in ("lane", "budget", "serial", "apart", "project", "type", "capacity", "pace", "host", "drain")
     ),
 )
 """Those that open and close for a whole group of loops at once (`ranking.py`)."""
+
+NOT_OF_WORKERS = frozenset({"manual", "pace"})
+"""Those that bind the engine and no pull worker."""
+
+_ENGINE_GATES = (*SHARED_GATES, ("manual", _manual))
+_WORKER_GATES = tuple(each for each in SHARED_GATES if each[0] not in NOT_OF_WORKERS)
 
 DECLARED_GATES = (
     *(each for each in GATES if each[0] in {"stopping", "paused", "parent", "needs"}),
@@ -284,8 +265,8 @@ _TO_BE_WRITTEN = Gate("status", "its children are declared: loopr writes its art
 
 
 def closed_for_group(scene: Scene, member: Loop, now: int, *, pull: bool = False) -> Gate | None:
-    """Return the first closed gate that a group of loops shares, asked of any member; `manual` binds no pull worker."""
-    return next(_closed(SHARED_GATES if pull else (*SHARED_GATES, ("manual", _manual)), scene, member, now), None)
+    """Return the first closed gate that a group of loops shares, asked of any member, by the engine or to `pull`."""
+    return next(_closed(_WORKER_GATES if pull else _ENGINE_GATES, scene, member, now), None)
 
 
 def may_settle(scene: Scene, loop: Loop) -> bool:

@@ -13,7 +13,7 @@ from loopr.core.limits import budget_spent, budgets_of, crew_of, lane_full
 from loopr.core.model import Gate, Loop, Status
 from loopr.core.scene import Scene
 
-_CEILINGS = frozenset({"lane", "project", "type", "capacity"})
+_CEILINGS = frozenset({"lane", "project", "type", "capacity", "pace"})
 
 
 class GroupKey(NamedTuple):

@@ -129,15 +129,15 @@ class Shared:
 
     def paced_until(self) -> int:
         """Say from when the next round may begin, after one that was cut short."""
-        if not self.engine.cut_short:
+        if not self.engine.cut_short or not self.policy.batch_size:
             return 0
         return self.engine.last_grant_at + max(self.policy.spawn_delay_ms, self.policy.poll_interval_ms)
 
-    def granted(self, grant: int) -> None:
-        """Note a grant: the count goes on, and a round that was cut short has been followed by the next."""
+    def granted(self, grant: int, *, pulled: bool) -> None:
+        """Note a grant: the count goes on; the engine's own says that the round after one cut short has begun."""
         self.grants = grant
         self.dirty.add("grants")
-        if self.engine.cut_short:
+        if self.engine.cut_short and not pulled:
             self.engine = self.engine._replace(cut_short=False)
             self.dirty.add("engine")
 

@@ -11,7 +11,7 @@ from loopr.core.events import Event
 from loopr.core.model import Bound, Convoy, Hold
 from loopr.core.offers import Kept
 from loopr.core.policy import decode_policy
-from loopr.core.shared import Accepted, Engine, Host, Moved, Shared, Suspects, moved_key
+from loopr.core.shared import Accepted, Host, Moved, Shared, Suspects, moved_key
 from loopr.core.tips import Moving, Tip
 
 RAMP_END = 1 << 16
@@ -172,12 +172,13 @@ def _apply_engine(shared: Shared, event: Event, at: int) -> None:
     """Note what the engine does, and its machine."""
     match event:
         case w.EngineStarted():
-            shared.engine = Engine(started_at=at, serving=bool(shared.accepted.seal))
+            serving = bool(shared.accepted.seal)
+            shared.engine = shared.engine._replace(started_at=at, draining=False, serving=serving)
             _forget_moves(shared)
         case w.EngineDraining():
             shared.engine = shared.engine._replace(draining=True)
         case w.EngineEnded():
-            shared.engine = shared.engine._replace(draining=False, cut_short=False, serving=False)
+            shared.engine = shared.engine._replace(draining=False, serving=False)
             if event.looked >= 0:
                 shared.files_looked = event.looked
                 shared.dirty.add("files_looked")

@@ -18,7 +18,7 @@ from loopr.core.choose import take as choose_for
 from loopr.core.entries import Entry
 from loopr.core.events import Event
 from loopr.core.forest import Forest
-from loopr.core.gates import closed_gates
+from loopr.core.gates import NOT_OF_WORKERS, closed_gates
 from loopr.core.model import Ending, Lease, Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import Deferred, LooprError, NotFound, Problem, StaleLease, UserError, WorldError
@@ -128,7 +128,7 @@ def _check_names(scene: Scene, wanted: Wanted) -> None:
 
 
 def _nothing(scene: Scene, wanted: Wanted, now: int) -> Deferred:
-    """Say what keeps every loop that was asked for from being leased; the gate `manual` does not bind a pull worker."""
+    """Say what keeps every loop that was asked for from being leased; what binds the engine alone is left out."""
     held: dict[str, list[str]] = {}
     for loop in scene.tree.walk():
         asked = (
@@ -137,7 +137,7 @@ def _nothing(scene: Scene, wanted: Wanted, now: int) -> Deferred:
             and (not wanted.below or loop.id.startswith(wanted.below))
         )
         if asked and loop.status is Status.PENDING:
-            gate = next((each for each in closed_gates(scene, loop, now) if each.gate != "manual"), None)
+            gate = next((each for each in closed_gates(scene, loop, now) if each.gate not in NOT_OF_WORKERS), None)
             if gate is not None:
                 held.setdefault(gate.reason, []).append(loop.id)
     found = sorted(held.items(), key=lambda each: -len(each[1]))

@@ -15,7 +15,7 @@ from tests.core.stories import Story, go_on, outline, settings, tell
 
 ORDER = [
     "status", "stopping", "paused", "parent", "needs", "artifact", "offered", "manual", "backoff", "lane", "budget",
-    "serial", "apart", "project", "type", "capacity", "host", "drain",
+    "serial", "apart", "project", "type", "capacity", "pace", "host", "drain",
 ]  # fmt: skip
 
 # what closes a gate for `p/a`, what it then says, what opens it again, and the policy all of it happens under
@@ -76,6 +76,12 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         {"per_type": {"spec": 1}},
     ),
     "capacity": ("plan q: x\ndispatch q/x\nchoose q/x", "all 1 slots are taken", "lost q/x", {"max_loops": 1}),
+    "pace": (
+        "plan q: x\ndispatch q/x\nchoose q/x",
+        "a round launches 1 at most, and the next is not due (`dispatch`)",
+        "wait 1s",
+        {"batch_size": 1},
+    ),
     "host": ("host sick: the disk is full", "the disk is full", "host fine", {}),
     "drain": ("engine drains", "the engine is stopping: `loopr run` goes on", "engine begins", {}),
 }
@@ -343,7 +349,7 @@ def test_without_a_ceiling_on_api_calls_none_binds(ceiling: int) -> None:
 def test_a_group_is_closed_only_by_what_all_its_members_share() -> None:
     """No member of a group that is not closed as a whole has a closed gate, and the groups ask no other gates."""
     assert [name for name, _ in SHARED_GATES] == [
-        "paused", "lane", "budget", "serial", "apart", "project", "type", "capacity", "host", "drain",
+        "paused", "lane", "budget", "serial", "apart", "project", "type", "capacity", "pace", "host", "drain",
     ]  # fmt: skip
     story = tell("""
         plan p: a; b serial; c serial; d

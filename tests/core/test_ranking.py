@@ -16,10 +16,12 @@ from loopr.core.choose import choose
 from loopr.core.events import LeaseGranted
 from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
-from loopr.core.gates import first_closed, group_ready_since, ready_since
+from loopr.core.gates import closed_gates, first_closed, group_ready_since, ready_since
+from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop
 from loopr.core.policy import Policy, Priority
 from loopr.core.scoring import Score, score
+from loopr.core.settled import is_settled
 from tests.core.outlines import digest_of, outline
 from tests.core.stories import START, Story, go_on, settings, tell, whole
 from tests.core.worlds import HAPPENINGS, begin, policies
@@ -255,6 +257,40 @@ def test_a_batch_cuts_a_round_short() -> None:
     )
     exact = tell("plan p: a; b\nchoose p/a, p/b\nplan p: a; b; c", policy)
     assert exact.choose() == ["p/c"]
+
+
+def test_the_pace_is_a_gate() -> None:
+    """What a cut round left says until when it waits, counts as waiting for a slot, and is not settled."""
+    story = tell("plan p: a; b; c\nchoose p/a", settings(batch_size=1, spawn_delay_ms=20_000))
+    assert [(each.gate, each.until) for each in closed_gates(story.forest, story["p/b"], story.now)] == [
+        ("pace", story.now + 20_000)
+    ]
+    assert queue_depth(story.forest, story.now) == {"spec": 2}
+    go_on(story, "dispatch p/c\nwait 19999ms\nwhy p/c: pace\nchoose nobody\nbegan p/a\nended p/a: infra died")
+    assert not is_settled(story.forest, story.now)
+    go_on(story, "wait 1ms\nwhy p/c: nothing\nchoose p/c\nwhy p/b: pace")
+
+
+def test_the_pace_outlives_the_engine() -> None:
+    """The next engine begins no round before the one that was due, however the last engine ended."""
+    begun = "plan p: a; b\nengine begins\nchoose p/a\nwait 17s"
+    for end in ("engine begins", "engine drains\nengine leaves\nengine begins"):
+        tell(f"{begun}\n{end}\nchoose nobody\nwait 3s\nchoose p/b", settings(batch_size=1, spawn_delay_ms=20_000))
+
+
+def test_the_pace_binds_no_pull_worker() -> None:
+    """A worker takes what it asks for meanwhile, and the engine's next round comes no sooner for that."""
+    tell(
+        "plan p: a; b; c\nchoose p/a\ntake ada: p/b\nchoose nobody\nwait 20s\nchoose p/c",
+        settings(batch_size=1, spawn_delay_ms=20_000),
+    )
+
+
+def test_without_a_batch_there_is_no_pace() -> None:
+    """Whoever takes the size of a batch away opens the gate at once."""
+    story = tell("plan p: a; b\nchoose p/a", settings(batch_size=1, spawn_delay_ms=20_000))
+    story.see(o.PolicySeen(settings(batch_size=0, spawn_delay_ms=20_000)))
+    assert story.choose() == ["p/b"]
 
 
 # --- the incremental order is the sorted one -------------------------------------------------------------------------

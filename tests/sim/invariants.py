@@ -19,6 +19,7 @@ from loopr.core.choose import pick
 from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
 from loopr.core.gates import (
+    NOT_OF_WORKERS,
     closed_for_group,
     closed_gates,
     group_ready_since,
@@ -102,6 +103,7 @@ class Watch:
         self.began: dict[str, str] = {}
         self.served: dict[str, str] = {}
         self.patience = Patience(world.met)
+        self.cut_at: int | None = None  # when a round was cut short that none has followed
 
     def told(self, told: list[Told]) -> None:
         """Take what was appended; the rows that follow must be those the journal keeps."""
@@ -114,6 +116,7 @@ class Watch:
                 require(all(map(self.shadow.tree.done, members)), f"{each.event} with {members}")
             self._rests(each.event)
             self._costs_one_alone(each.event)
+            self._paces(each.event, each.at)
             self._moves(each.event)
             self._hears(each)
             self._by_its_own_word(each.event)
@@ -123,6 +126,19 @@ class Watch:
             more = len(self.shadow.occupancy.loops) > before
             require(not more or isinstance(each.event, e.LeaseGranted | e.Approved), f"{each.event} takes a slot")
         self._same_rows()
+
+    def _paces(self, event: e.Event, at: int) -> None:
+        """No round of the engine's comes nearer than the delay to one that was cut short, whoever is the engine."""
+        policy = self.shadow.policy
+        if isinstance(event, w.RoundCut):
+            self.cut_at = at
+            self.world.met("luck: a round was cut short")
+        elif isinstance(event, w.ClockMoved) and self.cut_at is not None:
+            self.cut_at += event.by_ms
+        elif isinstance(event, e.LeaseGranted) and event.expires_at is None and self.cut_at is not None:
+            delay = max(policy.spawn_delay_ms, policy.poll_interval_ms) if policy.batch_size else 0
+            require(at >= self.cut_at + delay, f"{event} at {at}, {delay} ms after {self.cut_at} at the earliest")
+            self.cut_at = None
 
     def _moves(self, event: e.Event) -> None:
         """A plan moves from where it stands, as was announced, one move at a time; a loop lands once it has moved."""
@@ -218,7 +234,7 @@ class Watch:
         require(parent is None or parent.status is Status.COMPLETE, f"{event} before its parent is complete")
         require(loop.ending is None, f"{event} while {loop.ending} lives")
         pull = event.expires_at is not None
-        closed = [each for each in gates_of(forest, loop, at) if not (pull and each.gate == "manual")]
+        closed = [each for each in gates_of(forest, loop, at) if not (pull and each.gate in NOT_OF_WORKERS)]
         require(not closed, f"{event} past {closed}")
         self._below_ceilings(event, loop, at)
         self._by_whom(event, loop, at)
@@ -458,9 +474,7 @@ def _unserved(forest: Forest, project: str, now: int) -> bool:
 
 
 def after_a_round(forest: Forest, now: int) -> None:
-    """Whatever does not run has a reason, unless the pace says: later."""
-    if now < forest.shared.paced_until():
-        return
+    """Whatever does not run has a reason, the pace too."""
     for loop in forest.loops.values():
         require(bool(gates_of(forest, loop, now)) or occupies(loop), f"{loop.id} has no closed gate and was not chosen")
 

@@ -86,8 +86,28 @@ def test_a_round_that_was_cut_short(shop: Desk) -> None:
     shown = shop("next", "--json").document
     assert shown["at"] == "2026-01-01T12:00:01.000Z"
     assert [each["id"] for each in shown["grants"]] == ["p/c", "p/d"]
+    assert [(each["id"], each["gate"], each["until"]) for each in shown["held"]] == [
+        ("p/e", "pace", "2026-01-01T12:00:02.000Z")
+    ]
+    assert "held by pace: 1 (p/e)" in shop("next").out
     shop.clock.at = NOON + 1000
     assert shop.choose() == ["p/c", "p/d"]
+
+
+def test_the_pace_is_told(shop: Desk) -> None:
+    """A loop that waits for the next round says so and until when, waits for a slot, and keeps further plans out."""
+    more = "dispatch: {batch_size: 1, spawn_delay_secs: 20}\nqueue: {soft_limit: 1, hard_limit: 2}\n"
+    shop.write("loopr.yml", COMMANDS + more)
+    shop.start(flat(["a", "b", "c"]))
+    assert shop.choose() == ["p/a"]
+    body = shop("why", "p/c", "--json").document
+    assert (body["runnable"], [each["gate"] for each in body["gates"]]) == (False, ["pace"])
+    assert "pace      a round launches 1 at most" in shop("why", "p/c").out
+    assert "12:00:20" in shop("why", "p/c").out
+    assert shop("status", "--json").document["queue"]["depth"] == 2
+    assert "queue delayed" in shop("status").out
+    refused = shop("start", "--no-run", shop.write("q.md", flat(["x"], "q")))
+    assert refused.code == 75
 
 
 def test_other_settings_for_once(shop: Desk) -> None:
