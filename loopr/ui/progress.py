@@ -31,6 +31,8 @@ Size = Callable[[], tuple[int, int]]
 FRAME_MS = 100  # at most ten pictures a second
 TAIL_MS = 1_000  # how old a line of output may be
 QUEUE_MS = 1_000  # how old a count of those that wait may be
+QUEUE = "queue"
+AGAIN_MS = 30_000  # a queue that stays too long is told again, with how many wait by then
 SMALLEST = 20, 4
 USUAL = 80, 24
 _COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
@@ -60,7 +62,7 @@ class Progress:
         self._tails: dict[str, tuple[int, str]] = {}
         self._begun = self._closed = False
         self._warned = ""
-        self._told, self._counted_at = set[str](), 0
+        self._told, self._counted_at = dict[str, int](), 0
         self._rest = ""
 
     def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail) -> None:
@@ -105,7 +107,7 @@ class Progress:
             self._tell_waits(forest, now)
 
     def _tell_waits(self, forest: Forest, now: int) -> None:
-        """Say once what no event tells, until it is over: a queue that is too long, budgets for which all wait.
+        """Say what no event tells: once for which budgets all wait, and again and again that a queue is too long.
 
         Looked at once a second.
         """
@@ -113,11 +115,14 @@ class Progress:
             return
         self._counted_at = now
         late = queue_warning(forest, queue_depth(forest, now))
-        found = {"queue": late} if late else {}
+        found = {QUEUE: late} if late else {}
         if not forest.occupancy.total:
             found |= {each: each for each in budget_warnings(forest, now, partial(say_clock, now=now))}
+        again = self._told.get(QUEUE, now)
+        if abs(now - again) >= AGAIN_MS:
+            del self._told[QUEUE]
         self._screen.print([f"{say_clock(now, now)} {words}" for key, words in found.items() if key not in self._told])
-        self._told = set(found)
+        self._told = {key: self._told.get(key, now) for key in found}
 
     def close(self, forest: Forest, now: int) -> None:
         """Take the picture away and say the last word, once."""

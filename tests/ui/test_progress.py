@@ -152,6 +152,21 @@ def test_a_budget_that_all_wait_for_is_told_once() -> None:
     ]
 
 
+def test_a_queue_that_stays_too_long_is_told_again() -> None:
+    """While more wait than should, a line says so every 30 seconds, with how many by then; afterwards none does."""
+    piped = Piped(settings(max_loops=1, soft_limit=1))
+    piped("plan p: a; b; c\nchoose p/a\n" + "wait 10s\n" * 8)
+    late = "queue delayed; respecting caps ({0} waiting: {0} spec; the soft limit is 1)"
+    said = [line for line in piped.lines() if "queue" in line]
+    assert said == [f"{at} {late.format(2)}" for at in ("12:00:10", "12:00:40", "12:01:10")]
+    piped("plan p: a; b; c; d\nwait 10s\nwait 10s")
+    assert [line for line in piped.lines() if "queue" in line] == [f"12:01:40 {late.format(3)}"]
+    piped("cancel p/c\ncancel p/d\n" + "wait 20s\n" * 3)
+    assert [line for line in piped.lines() if "queue" in line] == []
+    piped("plan p: a; b; c; d; e\nwait 1s")
+    assert [line for line in piped.lines() if "queue" in line] == [f"12:02:41 {late.format(2)}"]
+
+
 def test_what_concerns_everything_is_told() -> None:
     """Engine, host, lanes, holds and problems have lines of their own, a problem of several lines only one."""
     piped = Piped()
