@@ -21,11 +21,10 @@ from loopr.core.forest import Forest
 from loopr.core.handiwork import Hands
 from loopr.core.intake import interpret
 from loopr.core.model import Loop
-from loopr.core.offering import may_give_way
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.trust import came_during
 from loopr.core.turn import perform
-from loopr.errors import Impossible, LooprError, Moved, PlanError
+from loopr.errors import Impossible, LooprError, Moved
 from loopr.recall import Settle, read_rows
 from loopr.world.journal import Change, Draft, Journal, Record, Spent
 
@@ -288,14 +287,15 @@ class Engine:
 
     def _place_of(self, loop: Loop) -> str:
         """Return how messages call a loop's artifact."""
-        return f"{self.forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+        return self.forest.policy.place_of(loop.id, loop.type)
 
     def settle(self, plans: Iterable[str]) -> list[Event]:
         """Complete the declared loops of some plans, level by level, until none is left; start nothing."""
         wanted, events = set(plans) if self.settles else set(), list[Event]()
         while effects := [each for each in self._declared() if each.loop.partition("/")[0] in wanted]:
             with ThreadPoolExecutor(WRITERS) as pool:  # most of writing is waiting for the disk
-                written = list(pool.map(self._write, effects, [self.mind.entry(each.loop) for each in effects]))
+                loops = [self.forest.loops[each.loop] for each in effects]
+                written = list(pool.map(self.hands.write_declared, loops, [self.mind.entry(each.id) for each in loops]))
             done = self.learn(each for each in written if each is not None)
             if not done:
                 break
@@ -305,14 +305,6 @@ class Engine:
     def _declared(self) -> Iterator[WriteDeclared]:
         """List the artifacts that are owed to declared loops."""
         return (each for each in owed(self.forest) if isinstance(each, WriteDeclared))
-
-    def _write(self, effect: WriteDeclared, entry: Entry) -> o.Observation | None:
-        """Let the hands write one declared artifact; a refusal of the world is an observation like any other."""
-        loop = self.forest.loops[effect.loop]
-        try:
-            return self.hands.write_declared(loop.id, loop.type, loop.project, entry, may_give_way(loop))
-        except PlanError as error:
-            return o.Noticed(self._place_of(loop), str(error))
 
 
 _DECLARES = (e.Declared, e.DeclaredAgain)

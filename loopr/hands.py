@@ -16,12 +16,13 @@ from typing import TypedDict
 from loopr.core import observations as o
 from loopr.core.entries import Artifact, Entry
 from loopr.core.model import Loop
+from loopr.core.offering import may_give_way
 from loopr.core.policy import Policy, TypePolicy
 from loopr.core.rendering import declared_artifact, leaf_artifact
 from loopr.core.values import shown
-from loopr.errors import NotFound, PlanError, Problem
+from loopr.errors import NotFound, PlanError, Problem, UserError
 from loopr.world.archive import Archive
-from loopr.world.artifacts import artifact_path, digest, parse_artifact, read_artifact_file, scan
+from loopr.world.artifacts import artifact_path, digest, ensure_folders, parse_artifact, read_artifact_file, scan
 from loopr.world.publishing import clear, publish, put_back
 from loopr.world.runs import OUTPUT, Runs
 from loopr.world.swapping import content
@@ -57,18 +58,30 @@ class FileHands:
         self.root, self._specs, self._inputs, self._policy = root, specs, state / "inputs", policy
         self.archive, self._runs = Archive(state), Runs(state)
 
-    def write_declared(
-        self, loop_id: str, type_name: str, project: str, entry: Entry, known: Set[str] = frozenset()
-    ) -> o.Observation | None:
-        """Write the artifact of a declared loop and report it; a file that is of none of the `known` digests stays.
+    def write_declared(self, loop: Loop, entry: Entry) -> o.Observation | None:
+        """Write the artifact of a declared loop and report it; a file that is not the known one stays.
 
-        Such a file is reported instead; None if it has gone meanwhile.
+        Such a file is reported instead, and so is what leaves no place for one; None if it has gone meanwhile.
         """
-        text, artifact = declared_artifact(entry, type_name, self._policy.types, project=project)
-        path, raw = artifact_path(self._specs, loop_id, type_name), text.encode()
-        if not self._publish(path, raw, known | {digest(raw)}):
-            return self.look(loop_id, type_name, during=())
-        return o.DeclaredWritten(loop_id, digest(raw), artifact, self._place(loop_id, type_name))
+        try:
+            path = self._free_path(loop.id, loop.type)
+        except PlanError as error:
+            return self._refused(loop.id, loop.type, error)
+        text, artifact = declared_artifact(entry, loop.type, self._policy.types, project=loop.project)
+        raw = text.encode()
+        if not self._publish(path, raw, may_give_way(loop) | {digest(raw)}):
+            return self.look(loop.id, loop.type, during=())
+        return o.DeclaredWritten(loop.id, digest(raw), artifact, self._place(loop.id, loop.type))
+
+    def _free_path(self, loop_id: str, type_name: str) -> Path:
+        """Return where a loop's artifact lies; refuse a link, or what is no folder, on the way."""
+        path = artifact_path(self._specs, loop_id, type_name)
+        ensure_folders(self._specs, path)
+        return path
+
+    def _refused(self, loop_id: str, type_name: str, error: UserError) -> o.FileRefused:
+        """Report what lies at a loop's place and is no artifact."""
+        return o.FileRefused(loop_id, self._place(loop_id, type_name), str(error), self._digest_at(loop_id, type_name))
 
     def _publish(self, path: Path, raw: bytes, known: Set[str]) -> bool:
         """Put a text in its place, and say whether it is there; what is not of a known digest stays."""
@@ -119,7 +132,7 @@ class FileHands:
         """
         name = self._place(loop_id, type_name)
         try:
-            path = artifact_path(self._specs, loop_id, type_name)
+            path = self._free_path(loop_id, type_name)
             if not os.path.lexists(path):
                 return None
             if known and self.digest_of(loop_id, type_name) == known:
@@ -128,15 +141,16 @@ class FileHands:
             raw = path.read_bytes()
             if digest(raw) == found:
                 self._keep(found, raw)
-        except PlanError as error:
-            return o.FileRefused(loop_id, name, str(error), self._digest_at(loop_id, type_name))
+        except (PlanError, NotFound) as error:
+            is_gone = isinstance(error, NotFound) and not path.is_symlink()  # a link may lead nowhere
+            return None if is_gone else self._refused(loop_id, type_name, error)
         except FileNotFoundError:
             return None
         return o.FileSeen(loop_id, found, artifact, name, during)
 
     def _place(self, loop_id: str, type_name: str) -> str:
         """Return how messages call a loop's artifact."""
-        return f"{self._policy.artifacts_dir}/{loop_id}/{type_name}.md"
+        return self._policy.place_of(loop_id, type_name)
 
     def _circumstances(self, loop_id: str, type_name: str) -> _Circumstances:
         """Say what a file is read as, if it is the artifact of a loop."""
@@ -204,7 +218,7 @@ class FileHands:
     def is_gone(self, loop: Loop) -> bool:
         """Say whether nothing stands where a loop's artifact belongs."""
         try:
-            return not os.path.lexists(artifact_path(self._specs, loop.id, loop.type))
+            return not os.path.lexists(self._free_path(loop.id, loop.type))
         except PlanError:  # a link on the way: what is behind it is not ours to know
             return False
 

@@ -174,7 +174,7 @@ def _file_gone(scene: Scene, seen: o.FileGone, now: int) -> Iterator[Event]:
 
 def place_of(scene: Scene, loop: Loop) -> str:
     """Return where a loop's artifact belongs."""
-    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+    return scene.policy.place_of(loop.id, loop.type)
 
 
 def _declared_written(scene: Scene, seen: o.DeclaredWritten, now: int) -> Iterator[Event]:

@@ -10,15 +10,14 @@ from typing import Protocol
 
 from loopr.core import observations as o
 from loopr.core.entries import Entry
+from loopr.core.model import Loop
 
 
 class Hands(Protocol):
     """What performs effects on the tree as files."""
 
-    def write_declared(
-        self, loop_id: str, type_name: str, project: str, entry: Entry, known: Set[str] = frozenset()
-    ) -> o.Observation | None:
-        """Write the artifact of a declared loop and report it, or the file that stands there."""
+    def write_declared(self, loop: Loop, entry: Entry) -> o.Observation | None:
+        """Write the artifact of a declared loop and report it, or what stands there."""
         ...
 
     def publish_plan(self, plan: str, type_name: str, text: str, known: Set[str]) -> None:

@@ -14,7 +14,13 @@ MOST_NAMED = 5
 
 def file_of(scene: Scene, loop: Loop) -> str:
     """Return where a loop's artifact belongs, as a person would type it."""
-    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+    return scene.policy.place_of(loop.id, loop.type)
+
+
+def owner_of(scene: Scene, place: str) -> str | None:
+    """Name the loop whose artifact belongs at a place, None where it is no loop's."""
+    loop = scene.loops.get(place.removeprefix(f"{scene.policy.artifacts_dir}/").rpartition("/")[0])
+    return loop.id if loop is not None and file_of(scene, loop) == place else None
 
 
 def is_on_offer(scene: Scene, loop: Loop, now: int) -> Closed:

@@ -203,6 +203,10 @@ class Policy:
         soft = self.soft_limit if self.soft_limit is not None else max(8, 4 * self.max_loops)
         return soft, self.hard_limit if self.hard_limit is not None else 2 * soft
 
+    def place_of(self, loop_id: str, type_name: str) -> str:
+        """Return where the artifact of a loop belongs, as messages and problems call it."""
+        return f"{self.artifacts_dir}/{loop_id}/{type_name}.md"
+
 
 def encode_policy(policy: Policy) -> dict[str, Any]:
     """Turn a policy into plain JSON values; fractions become text such as "3/2"."""

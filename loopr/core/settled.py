@@ -59,7 +59,7 @@ def _moves(forest: Forest, loop: Loop, now: int) -> bool:
 
 def _is_written(forest: Forest, loop: Loop) -> bool:
     """Say whether a loop that completes by declaration will do so; a person must mend what refused its file."""
-    place = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+    place = forest.policy.place_of(loop.id, loop.type)
     return place not in forest.shared.problems and not scope_is_held(forest, loop)
 
 

@@ -17,7 +17,6 @@ from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.naming import generation_name, is_judge_room, judge_room
-from loopr.core.offering import may_give_way
 from loopr.core.tips import BRANCH_PLACE
 from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell
 from loopr.driving.attempting import attempt
@@ -32,7 +31,7 @@ from loopr.driving.materials import is_judge
 from loopr.driving.outcomes import trouble_before
 from loopr.driving.sites import site_of
 from loopr.driving.tips import at_work
-from loopr.errors import LooprError, PlanError, Problem, SettingsError, WorldError
+from loopr.errors import LooprError, Problem, SettingsError, WorldError
 from loopr.hands import FileHands, changed_at
 from loopr.world.processes import OUTCOME, Outcome
 from loopr.world.repo.ground import Ground
@@ -53,7 +52,6 @@ class Effects:
     def __init__(self, kit: Kit, jobs: Jobs, writing: set[str]) -> None:
         self.kit, self.jobs, self._writing = kit, jobs, writing
         self._known: set[str] = set()
-        self._refused: dict[str, Terms] = {}
         self._tried: dict[str, Terms] = {}
         self._given: set[str] = set()
         self._due: set[str] = set()  # plain folders that are to be given back
@@ -222,13 +220,11 @@ class Effects:
 
     def _may_write(self, forest: Forest, loop: Loop) -> bool:
         """Say whether a declared artifact may be written: not where that was refused, until something changes."""
-        place = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
-        if place in forest.shared.problems:
-            return self._tried.get(loop.id) != loop.terms
-        return self._refused.get(loop.id) != loop.terms
+        place = forest.policy.place_of(loop.id, loop.type)
+        return place not in forest.shared.problems or self._tried.get(loop.id) != loop.terms
 
     def _declare(self, work: Iterable[tuple[Loop, Entry]]) -> Act:
-        """Write some artifacts, and remember which of them were refused until their entry is another one."""
+        """Write some artifacts, and tell what came of each."""
         hands, work = self.kit.hands, list(work)
         names = {loop.id for loop, _ in work}
         self._tried |= {loop.id: loop.terms for loop, _ in work}
@@ -238,9 +234,7 @@ class Effects:
                 yield Later(seen)
         finally:
             self._writing -= names
-        for (loop, _), each in zip(work, seen, strict=True):
-            if isinstance(each, o.Noticed):
-                self._refused[loop.id] = loop.terms
+        for each in seen:
             if each is not None:
                 yield Tell(each)
         return None
@@ -328,15 +322,6 @@ def _ended(kind: str, loop: Loop, error: Exception) -> o.Observation:
 def _all_written(hands: FileHands, work: Iterable[tuple[Loop, Entry]]) -> list[o.Observation | None] | Problem:
     """Write some declared artifacts, or say what keeps the disk from taking them; twice is once."""
     try:
-        return [_written(hands, loop, entry) for loop, entry in work]
+        return [hands.write_declared(loop, entry) for loop, entry in work]
     except (WorldError, OSError) as error:
         return Problem(f"declared artifacts wait: {error}", "artifacts")
-
-
-def _written(hands: FileHands, loop: Loop, entry: Entry) -> o.Observation | None:
-    """Write one declared artifact; a refusal of the world is an observation like any other."""
-    place = f"{loop.id}/{loop.type}.md"
-    try:
-        return hands.write_declared(loop.id, loop.type, loop.project, entry, may_give_way(loop))
-    except PlanError as error:
-        return o.Noticed(place, str(error))

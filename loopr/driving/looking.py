@@ -206,7 +206,8 @@ class Looking:
             if self._concerns(forest, loop, path) and (not self._begun or self._settling.miss(path, now)):
                 self._known.pop(loop.id, None)
                 self._sights.pop(loop.id, None)
-                yield o.FileGone(loop.id)
+                seen = o.FileGone(loop.id) if hands.is_gone(loop) else hands.look(loop.id, loop.type)
+                yield from [seen] if seen is not None else []
             return
         if self._known.get(loop.id) == shape and loop.id not in self._again:
             self._settling.forget(path)
@@ -215,7 +216,7 @@ class Looking:
         if self._settling.see(path, shape[0], shape[1], now, whole=whole) or self._is_known(hands, loop, path):
             self._known[loop.id] = shape
             self._again.discard(loop.id)
-            problem = forest.shared.problems.get(f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md")
+            problem = forest.shared.problems.get(forest.policy.place_of(loop.id, loop.type))
             if problem == WAITS and self._looked.get(loop.id, shape) == shape:  # the one that is kept back
                 return
             self._looked[loop.id] = shape
@@ -242,7 +243,7 @@ class Looking:
         if not forest.shared.problems:
             self._settling.forget(path)
             return False
-        return f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md" in forest.shared.problems
+        return forest.policy.place_of(loop.id, loop.type) in forest.shared.problems
 
 
 def _shape(path: Path) -> _Shape | None:

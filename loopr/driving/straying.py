@@ -88,7 +88,7 @@ class Straying:
     def _noticed(self, forest: Forest, loop: Loop, path: Path) -> o.Noticed:
         """Say what a file may have been meant for, and the command that makes it that."""
         name = self._name(forest, path)
-        wanted = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+        wanted = forest.policy.place_of(loop.id, loop.type)
         return o.Noticed(name, f"{STRAY}; if it is meant for {loop.id}: mv {quote(name)} {wanted}")
 
     def _name(self, forest: Forest, path: Path) -> str:

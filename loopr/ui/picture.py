@@ -23,7 +23,7 @@ IsHome = Callable[[Forest, str], bool]
 MOST_NAMED = 3  # of a kind, beside the picture
 MOST_LISTED = 10  # of a kind, at the end
 MOST_GROUPS = 200  # that are asked what they wait for, in one picture
-CEILINGS = frozenset({"serial", "project", "type", "capacity"})
+CEILINGS = frozenset({"serial", "project", "type", "capacity", "pace"})
 """Gates that are no news: something else runs meanwhile."""
 TOLD_APART = frozenset({"lane", "paused", "host", "drain"})
 
@@ -188,7 +188,7 @@ def _missing(forest: Forest, tops: Sequence[str]) -> list[str]:
         children = map(forest.loops.__getitem__, forest.tree.children(loop.id))
         if loop.artifact and not loop.on_disk and any(each.status is Status.PENDING for each in children):
             again = f"; `loopr retry --fresh {loop.id}` does it again" if loop.parent else ""
-            place = f"{forest.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+            place = forest.policy.place_of(loop.id, loop.type)
             found.append(f"{place}: `loopr doctor --fix` puts it back{again}")
     return found
 

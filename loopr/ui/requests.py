@@ -100,7 +100,7 @@ def _copy_of(workspace: Workspace, path: Path) -> str:
     plan = next((name for name, each in scene.shared.plans.items() if each.source == workspace.name_of(path)), None)
     if plan is None or not scene.loops[plan].artifact:
         return ""
-    copy = f"{scene.policy.artifacts_dir}/{plan}/{scene.loops[plan].type}.md"
+    copy = scene.policy.place_of(plan, scene.loops[plan].type)
     back = "" if workspace.has_file(copy) else " once `loopr doctor --fix` has put it back"
     return f"its copy is {copy}{back}: start that, or copy it to where the plan was"
 
@@ -275,7 +275,7 @@ def _copy(engine: Engine, bound: Bound | None, plan: Plan, confirm: Confirm) -> 
         return
     there = engine.hands.digest_of(plan.id, engine.forest.policy.root_type)
     ours = {None, plan.digest, bound.digest if bound is not None else None}
-    copy = f"{engine.forest.policy.artifacts_dir}/{plan.id}/{engine.forest.policy.root_type}.md"
+    copy = engine.forest.policy.place_of(plan.id, engine.forest.policy.root_type)
     if there not in ours and not confirm(f"{copy} was edited too, and would be replaced"):
         hint = f"bring the two together, or let {plan.source} win with --yes"
         raise PlanError(f"has changed, and so has its copy {copy}", where=plan.source, hint=hint)

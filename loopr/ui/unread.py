@@ -56,7 +56,7 @@ def telling(scene: Scene) -> Iterator[Loop]:
 
 def _file(scene: Scene, loop: Loop) -> str:
     """Return how messages call a loop's artifact."""
-    return f"{scene.policy.artifacts_dir}/{loop.id}/{loop.type}.md"
+    return scene.policy.place_of(loop.id, loop.type)
 
 
 def _differs(workspace: Workspace, scene: Scene, loop: Loop) -> str:

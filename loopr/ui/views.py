@@ -20,6 +20,7 @@ from loopr.core.grouping import Waits, budget_waits, queue_depth
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.limits import FULL, crew_of, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
+from loopr.core.offering import owner_of
 from loopr.core.overlap import overlapping
 from loopr.core.policy import Budget
 from loopr.core.releasing import releases
@@ -81,7 +82,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "base_commit": loop.base_commit or None,
         "worktree": f"{policy.worktrees_dir}/{loop.name}" if live else None,
         "input": _input(scene, loop),
-        "output": f"{policy.artifacts_dir}/{loop.id}/{loop.type}.md",
+        "output": policy.place_of(loop.id, loop.type),
         "usage": _usage_row(loop),
         "created_at": instant(loop.created),
         "started_at": instant(loop.lease.started_at) if loop.lease else None,
@@ -112,7 +113,7 @@ def _input(scene: Scene, loop: Loop) -> str | None:
     """Name the file that a loop works from: its parent's artifact, or what its plan was started from."""
     if loop.parent is not None:
         parent = scene.loops[loop.parent]
-        return f"{scene.policy.artifacts_dir}/{parent.id}/{parent.type}.md"
+        return scene.policy.place_of(parent.id, parent.type)
     bound = scene.shared.plans.get(loop.id)
     return bound.source if bound else None
 
@@ -292,7 +293,8 @@ def problem_lines(scene: Scene) -> list[str]:
 
 def problems(scene: Scene) -> list[Row]:
     """List what needs a person's eye: bad files, loops set aside, and landed work that nobody declares any more."""
-    found = [{"place": place, "text": text, "loop": None} for place, text in sorted(scene.shared.problems.items())]
+    known = sorted(scene.shared.problems.items())
+    found = [{"place": at, "text": text, "loop": owner_of(scene, at)} for at, text in known]
     for status in (Status.PARKED, Status.FAILED):
         for loop_id in sorted(scene.tree.by_status[status]):
             loop = scene.loops[loop_id]

@@ -138,3 +138,13 @@ def artifact_path(specs_dir: Path, loop_id: str, type_name: str) -> Path:
             link = _link(folder)
             raise PlanError(link.message, where=link.where, hint=link.hint)
     return Path(f"{folders[-1]}/{type_name}{SUFFIX}")
+
+
+def ensure_folders(specs_dir: Path, path: Path) -> None:
+    """Refuse a place below something that is no folder: no artifact can be written there."""
+    for folder in path.parents:
+        if folder.is_dir() or folder == specs_dir.parent:
+            return
+        if os.path.lexists(folder):
+            where, hint = shown(str(folder), _LONGEST_PATH), "move it away, or put a folder there"
+            raise PlanError("stands where the folder of a loop belongs", where=where, hint=hint)

@@ -15,7 +15,6 @@ from loopr.core.events import SetAside
 from loopr.core.gates import closed_gates
 from loopr.core.grouping import Waits
 from loopr.core.marked import Position
-from loopr.core.offering import may_give_way
 from loopr.core.policy import Budget
 from loopr.core.turn import think
 from loopr.errors import UserError
@@ -124,11 +123,11 @@ def test_a_rejected_file_gives_way_to_a_declared_artifact(tmp_path: Path) -> Non
     place.parent.mkdir(parents=True)
     place.write_text("# Mine\n")
     entry = Entry("a", "A", children=(Entry("x", "X"),))
-    assert isinstance(hands.write_declared("p/a", "spec", "default", entry, may_give_way(story["p/a"])), o.FileSeen)
+    assert isinstance(hands.write_declared(story["p/a"], entry), o.FileSeen)
     assert place.read_text() == "# Mine\n"
     loop = story["p/a"]
     rejected = loop._replace(offers=loop.offers.refuse(digest(place.read_bytes())))
-    written = hands.write_declared("p/a", "spec", "default", entry, may_give_way(rejected))
+    written = hands.write_declared(rejected, entry)
     assert isinstance(written, o.DeclaredWritten)
     assert digest(place.read_bytes()) == written.digest
     assert hands.archive.find(digest(b"# Mine\n")) == b"# Mine\n"
