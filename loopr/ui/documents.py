@@ -6,9 +6,9 @@ Each looks once and changes nothing. Must never know a terminal or a protocol.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopr.core.gates import first_closed
 from loopr.core.model import Loop, Status
@@ -20,6 +20,10 @@ from loopr.ui.names import find_id
 from loopr.ui.unread import behind, telling, unread
 from loopr.ui.views import Row
 from loopr.wiring import Scenery, Workspace
+
+if TYPE_CHECKING:
+    from loopr.core.forest import Forest
+    from loopr.ui.preview import Leases
 
 
 class Filter(NamedTuple):
@@ -41,8 +45,8 @@ def tree(workspace: Workspace, seen: Scenery, loop: str | None) -> Row:
 def chosen_loops(seen: Scenery, wanted: Filter) -> list[Loop]:
     """List the loops that a filter lets through, in tree order."""
     scene, now = seen.scene, seen.now
-    _check_known("type", wanted.type, scene.policy.types)
-    _check_known("project", wanted.project, {*scene.policy.projects, *(each.project for each in scene.loops.values())})
+    check_known("type", wanted.type, scene.policy.types)
+    check_known("project", wanted.project, projects_of(scene))
     every: Iterable[Loop] = scene.tree.walk(find_id(scene.loops, wanted.loop) if wanted.loop else None)
     if Status.INVALIDATED.value in wanted.status:
         every = [*every, *(scene.loops[each] for each in sorted(scene.tree.by_status[Status.INVALIDATED]))]
@@ -56,7 +60,12 @@ def chosen_loops(seen: Scenery, wanted: Filter) -> list[Loop]:
     ]
 
 
-def _check_known(what: str, given: Sequence[str], known: Iterable[str]) -> None:
+def projects_of(scene: Scene) -> set[str]:
+    """Name the projects that there are."""
+    return {*scene.policy.projects, *(each.project for each in scene.loops.values())}
+
+
+def check_known(what: str, given: Sequence[str], known: Iterable[str]) -> None:
     """Refuse a word that can match no loop."""
     for each in given:
         if each not in set(known):
@@ -125,13 +134,32 @@ def _found(seen: Scenery, loop: str) -> Loop:
     return seen.scene.loops[find_id(seen.scene.loops, loop)]
 
 
-def coming(workspace: Workspace, at: int | None) -> Row:
-    """Return the next round of launches, before it is decided."""
-    from loopr.ui.preview import next_round
+def pulled(pull: bool, given: Mapping[str, Any]) -> Leases | None:
+    """Read which leases are to be foretold, None where it is the engine's next round."""
+    said = {name: value for name, value in given.items() if value}
+    if not pull:
+        if said:
+            raise UserError(f"--{next(iter(said))} goes with --pull", hint="`loopr next --pull` shows leases")
+        return None
+    from loopr.ui.preview import MOST_LEASES, Leases
+
+    return Leases(said.get("limit", MOST_LEASES), tuple(said.get("type", ())), tuple(said.get("project", ())))
+
+
+def coming(workspace: Workspace, at: int | None, wanted: Leases | None = None) -> Row:
+    """Return the next round of launches, or the leases that are wanted, before they are decided."""
+    from loopr.ui.preview import next_leases, next_round
 
     gc.disable()  # as in `Workspace.look`
     forest, _, now = workspace.ponder(at)
-    body = next_round(forest, now)
+    if wanted is not None:
+        check_known("type", wanted.types, forest.policy.types)
+        check_known("project", wanted.projects, projects_of(forest))
+
+    def foretell(forest: Forest) -> Row:
+        return next_round(forest, now) if wanted is None else next_leases(forest, now, wanted)
+
+    body = foretell(forest)
     read, told = forest, dict[str, Row]()
     while True:
         loops = (read.loops[each.id] for each in _rests_on(forest, body) if each.id in read.loops)
@@ -143,7 +171,7 @@ def coming(workspace: Workspace, at: int | None) -> Row:
         told |= {each["id"]: each for each in fresh}
         with workspace.rehearsal(at) as engine:
             learn_files(engine, told)
-            forest, body = engine.forest, next_round(engine.forest, now)
+            forest, body = engine.forest, foretell(engine.forest)
 
 
 def _rests_on(scene: Scene, body: Row) -> Iterator[Loop]:

@@ -143,7 +143,7 @@ def _nothing(scene: Scene, wanted: Wanted, now: int) -> Deferred:
     found = sorted(held.items(), key=lambda each: -len(each[1]))
     told = "; ".join(f"{ids[0] if len(ids) == 1 else f'{len(ids)} loops'}: {why}" for why, ids in found[:MOST_TOLD])
     more = f"; and {len(found) - MOST_TOLD} reasons more" if len(found) > MOST_TOLD else ""
-    hint = "`loopr next` tells it of each" if found else "`loopr ls` lists the loops"
+    hint = "`loopr next --pull` tells it of each" if found else "`loopr ls` lists the loops"
     return Deferred(f"nothing could be leased: {told or 'no loop that was asked for is pending'}{more}", hint=hint)
 
 

@@ -59,6 +59,11 @@ def _logs(workspace: Workspace, given: Given) -> str:
     return written(outputs.outputs_document(workspace, given["loop"], wanted))
 
 
+def _without(given: Given, name: str) -> Given:
+    """Return all that is given but one."""
+    return {each: value for each, value in given.items() if each != name}
+
+
 _LOOP = Option("the loop: an id, its last segments, or a prefix", str)
 _BELOW = Option("only this loop and what is below it", str)
 
@@ -101,7 +106,15 @@ QUESTIONS: Mapping[str, Question] = {
     ),
     "next": Question(
         "The next round of launches before it is decided, and the first closed gate of each loop that is not in it.",
-        lambda workspace, at, given: written(documents.coming(workspace, at)),
+        lambda workspace, at, given: written(
+            documents.coming(workspace, at, documents.pulled(bool(given.get("pull")), _without(given, "pull")))
+        ),
+        {
+            "pull": Option("the leases that pull workers would get, instead of the engine's round"),
+            "type": Option("with pull: only loops of this type", str, many=True),
+            "project": Option("with pull: only loops of this project", str, many=True),
+            "limit": Option("with pull: at most so many leases", int, least=1),
+        },
     ),
     "logs": Question(
         "The output of a loop's latest attempt, or of another one; a long one is best asked for by its tail.",

@@ -431,3 +431,39 @@ def _begun(repo: Repo, lease: dict[str, Any]) -> Process:
     )
     process.lines(1)
     return process
+
+
+# --- before taking --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--limit", "2"], ["--type", "code", "--limit", "3"], ["--project", "web"], ["--type", "plan"]],
+    ids=str,
+)
+def test_what_would_be_taken_is_foretold(repo: Repo, words: list[str]) -> None:
+    """`next --pull` shows the leases that `lease take` grants then, in that order, and remembers nothing of it."""
+    more = "projects: {web: {}}\nconcurrency: {max_loops: 4}\ndispatch: {batch_size: 1}\n"
+    plan(repo, "{id: a, run: 'true'};b;c;e", more=more)
+    repo.write({"web.md": "---\nid: web\nproject: web\nchildren: [{id: d}]\n---\n# Web\n"})
+    repo.loopr("start", "--no-run", "web.md")
+    before = len(repo.events())
+    body = repo.loopr("next", "--pull", *words, "--json").document
+    assert len(repo.events()) == before
+    shown = [(each["id"], each["lease"]) for each in body["grants"]]
+    assert bool(shown) == ("plan" not in words)
+    limit = words if "--limit" in words else [*words, "--limit", "9"]
+    ended = repo.loopr("lease", "take", "--holder", "ada", *limit, "--json", code=0 if shown else 75)
+    taken = ended.document["leases"] if shown else []
+    assert [(each["loop"], each["lease"]) for each in taken] == shown
+    assert {each["gate"] for each in body["held"]} <= {"capacity"}
+    assert all(each["gate"] not in ("manual", "pace") for each in body["held"])
+
+
+def test_words_for_leases_go_with_pull(repo: Repo) -> None:
+    """Whoever narrows the engine's own round down is told what the words are for."""
+    plan(repo, "a")
+    assert "--pull" in repo.loopr("next", "--type", "code", code=2).err
+    assert "there is no type 'cde'" in repo.loopr("next", "--pull", "--type", "cde", code=2).err
+    repo.loopr("pause", "--all")
+    assert "nothing would be leased now" in repo.loopr("next", "--pull").err

@@ -35,7 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("see", "say what the workspace as a whole is doing"),
     "show": ("see", "tell all about one loop"),
     "why": ("see", "say why a loop does not run, its score and its story"),
-    "next": ("see", "show the next round of launches before it is decided"),
+    "next": ("foretell", "show the next round of launches before it is decided"),
     "logs": ("logs", "print the output of an attempt, also while it is written"),
     "prompt": ("prompt", "print what a loop's command is asked"),
     "diff": ("diff", "show what a loop or a plan has changed"),

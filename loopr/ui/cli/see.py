@@ -1,4 +1,4 @@
-"""The verbs that show: tree, ls, status, show, why, next.
+"""The verbs that show: tree, ls, status, show, why.
 
 Each looks once and prints; none changes a byte on disk.
 """
@@ -61,11 +61,11 @@ def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     frame.lines(render.tree_lines(scene, lines, now, frame.width, paint, said=said))
     drawn = [line.loop for line in lines if line.loop is not None]
     frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen))
-    _tell_unread(frame, unread(frame.workspace, scene, drawn))
+    tell_unread(frame, unread(frame.workspace, scene, drawn))
     frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
 
 
-def _tell_unread(frame: Frame, rows: list[views.Row]) -> None:
+def tell_unread(frame: Frame, rows: list[views.Row]) -> None:
     """Print which files differ from what was read, a few of them."""
     lines = [line for row in rows[:MOST_UNREAD] for line in render.wrap("", render.plain(words(row)), frame.width)]
     more = [f"and {len(rows) - MOST_UNREAD} files more that differ"] if len(rows) > MOST_UNREAD else []
@@ -126,7 +126,7 @@ def ls_verb(
     frame.lines(render.table(rows, frame.width))
     if not rows:
         frame.note("no loop is like that" if scene.loops else NOTHING_YET)
-    _tell_unread(frame, unread(frame.workspace, scene, chosen))
+    tell_unread(frame, unread(frame.workspace, scene, chosen))
 
 
 @click.command("status")
@@ -143,7 +143,7 @@ def status_verb(frame: Frame, metrics: bool) -> None:
         frame.document(body)
         return
     frame.lines(_status_lines(frame, seen, body))
-    _tell_unread(frame, body["unread"])
+    tell_unread(frame, body["unread"])
 
 
 def _print_metrics(frame: Frame, seen: Scenery) -> None:
@@ -249,7 +249,7 @@ def show_verb(frame: Frame, loop: str) -> None:
     rows = [(each["id"], each["type"], each["status"], each["title"]) for each in body["children"]]
     if rows:
         frame.lines(["", *render.table(rows, frame.width)])
-    _tell_unread(frame, body["unread"])
+    tell_unread(frame, body["unread"])
 
 
 def _home_of(scene: Scene, loop: Loop) -> str:
@@ -318,32 +318,3 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
     for each in body["story"]:
         lines += render.wrap(f"  {each['seq']:>5}  {each['at']}  ", render.plain(each["text"]), frame.width)
     return lines
-
-
-@click.command("next")
-@reading
-def next_verb(frame: Frame) -> None:
-    """Show the next round of launches before it is decided."""
-    body = documents.coming(frame.workspace, frame.at)
-    if frame.as_json:
-        frame.document(body)
-        return
-    if not body["grants"]:
-        frame.note("nothing would start now" + (": `loopr why ID` says why" if body["held"] else ""))
-    rows = [
-        (str(n), each["id"], each["project"], str(each["score"]["total"]), render.plain(each["stands_in"] or ""))
-        for n, each in enumerate(body["grants"], 1)
-    ]
-    frame.lines(render.table(rows, frame.width, ("#", "loop", "project", "score", "")) if rows else [])
-    held: dict[str, list[str]] = {}
-    for each in body["held"]:
-        held.setdefault(each["gate"], []).append(each["id"])
-    _tell_unread(frame, body["unread"])
-    for gate, ids in held.items():
-        frame.lines(
-            [
-                render.fit(
-                    f"held by {gate}: {len(ids)} ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''})", frame.width
-                )
-            ]
-        )
