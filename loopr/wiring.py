@@ -66,6 +66,7 @@ class Scenery(NamedTuple):
     scene: Scene
     seq: int
     now: int
+    live: bool = True  # it is this instant, and not another one that was asked for
 
 
 def differs(path: Path, known: str) -> bool:
@@ -191,7 +192,7 @@ class Workspace:
                 scene, seq = read_scene(journal, self._settle, now)
         except NotFound:
             scene, seq = Scene(self.policy), 0
-        return Scenery(scene, seq, now)
+        return Scenery(scene, seq, now, at is None)
 
     def changed_sources(self, scene: Scene) -> list[str]:
         """Name the plan files that are not what was started from them any more."""

@@ -5,7 +5,6 @@ Knows how often to look. Must never decide what follows.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from loopr.core import observations as o
 from loopr.core.costs import host_rest_ms
 from loopr.core.forest import Forest
 from loopr.core.policy import Policy
-from loopr.world.host_facts import free_bytes, is_full
+from loopr.world.host_facts import DISK, LOAD, is_full, short_of
 
 EVERY_MS = 1_000
 
@@ -50,13 +49,7 @@ class Upkeep:
 
     def _short_of(self, forest: Forest) -> str:
         """Say what the machine is short of."""
-        policy = forest.policy
-        free = free_bytes(self._root)
-        if free < policy.min_free_bytes:
-            return f"{_DISK}: less than {policy.min_free_bytes / 1024**3:g} GiB free (worktrees.min_free_gb)"
-        if policy.max_load is not None and os.getloadavg()[0] > policy.max_load:
-            return f"{_LOAD}: above {float(policy.max_load):g} (scheduler.max_load)"
-        return ""
+        return short_of(self._root, forest.policy.min_free_bytes, forest.policy.max_load)
 
 
 def _spending(forest: Forest) -> Iterator[o.Observation]:
@@ -68,5 +61,4 @@ def _spending(forest: Forest) -> Iterator[o.Observation]:
             yield o.AttemptUsed(loop.id, loop.lease.attempt, loop.live)
 
 
-_DISK, _LOAD = "the disk is nearly full", "the machine is busy"
-_OURS = (_DISK, _LOAD)
+_OURS = (DISK, LOAD)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from loopr.core.gates import first_closed
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.shared import Host
 from loopr.errors import NotFound, UserError
 from loopr.ui import story, views
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
-from loopr.ui.unread import behind, telling, unread
+from loopr.ui.unread import behind, is_served, telling, unread
 from loopr.ui.views import Row
 from loopr.wiring import Scenery, Workspace
 
@@ -110,9 +111,21 @@ def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     found = _found(seen, loop)
     with workspace.journal() as journal:
         told = story.story(journal.story(found.id))
+    if seen.live:
+        _probe(workspace, seen.scene)
     body = views.why(seen.scene, found, seen.now, told)
     body["gates"] = [_with_lookalikes(workspace, seen.scene, found, each) for each in body["gates"]]
     return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,)))}
+
+
+def _probe(workspace: Workspace, scene: Scene) -> None:
+    """Look at the machine as an engine that begins would, where none runs that has looked."""
+    if is_served(workspace):
+        return
+    from loopr.world.host_facts import short_of
+
+    policy = scene.policy
+    scene.shared.host = Host(short_of(workspace.place.root, policy.min_free_bytes, policy.max_load))
 
 
 def _with_lookalikes(workspace: Workspace, scene: Scene, loop: Loop, gate: Row) -> Row:
@@ -157,7 +170,11 @@ def coming(workspace: Workspace, at: int | None, wanted: Leases | None = None) -
         check_known("project", wanted.projects, projects_of(forest))
 
     def foretell(forest: Forest) -> Row:
-        return next_round(forest, now) if wanted is None else next_leases(forest, now, wanted)
+        if wanted is not None:
+            return next_leases(forest, now, wanted)
+        if at is None:
+            _probe(workspace, forest)
+        return next_round(forest, now)
 
     body = foretell(forest)
     read, told = forest, dict[str, Row]()

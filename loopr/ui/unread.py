@@ -21,10 +21,15 @@ _NOT_READ = frozenset({Status.INVALIDATED, Status.LANDING, Status.CANCELLED})
 _NS_PER_MS = 1_000_000
 
 
+def is_served(workspace: Workspace) -> bool:
+    """Say whether an engine runs, which looks at files and at the machine by itself."""
+    served = workspace.engine()
+    return served is not None and served.get("kind") == "engine"
+
+
 def unread(workspace: Workspace, scene: Scene, loops: Iterable[Loop]) -> list[Row]:
     """List the files of some loops that differ from what was read; none while an engine looks at them."""
-    served = workspace.engine()
-    if served is not None and served.get("kind") == "engine":
+    if is_served(workspace):
         return []
     found = ((each, _differs(workspace, scene, each)) for each in islice(loops, MOST_LOOKED))
     return [{"id": loop.id, "file": _file(scene, loop), "text": text} for loop, text in found if text]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,6 +68,18 @@ def free_bytes(folder: Path) -> int:
     """Return how much of the disk below a folder is free for this user."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
+
+
+DISK, LOAD = "the disk is nearly full", "the machine is busy"
+
+
+def short_of(folder: Path, least_bytes: int, most_load: Fraction | None) -> str:
+    """Say what the machine is short of, by what must be free and how busy it may be; nothing if all is well."""
+    if free_bytes(folder) < least_bytes:
+        return f"{DISK}: less than {least_bytes / 1024**3:g} GiB free (worktrees.min_free_gb)"
+    if most_load is not None and os.getloadavg()[0] > most_load:
+        return f"{LOAD}: above {float(most_load):g} (scheduler.max_load)"
+    return ""
 
 
 def is_full(folder: Path) -> bool:

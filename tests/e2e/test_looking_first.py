@@ -199,3 +199,18 @@ def test_while_an_engine_looks_no_view_does(repo: Repo) -> None:
     assert told(repo, "status") == {}
     process.kill()
     assert list(told(repo, "status")) == ["pl/s1/p1"]
+
+
+def test_the_machine_is_looked_at_too(repo: Repo) -> None:
+    """Where no engine has looked, `next` and `why` say that the machine is short of something, or is no more."""
+    enqueue(repo)
+    short = ("--set", "worktrees.min_free_gb=1000000")
+    body = repo.loopr("next", "--json", *short).document
+    assert (body["grants"], {each["gate"] for each in body["held"]}) == ([], {"host"})
+    assert "the disk is nearly full" in repo.loopr("why", "c1", *short).out
+    assert repo.loopr("next", "--json", "--at", "+1m", *short).document["grants"] != []
+    process = repo.begin("run", *short)
+    repo.until("host_changed")
+    process.kill()
+    assert [each["id"] for each in repo.loopr("next", "--json").document["grants"]] == ["pl/s1/p1/c1", "pl/s1/p1/c2"]
+    assert gates(repo, "c1") == {}
