@@ -25,6 +25,7 @@ from loopr.world.archive import Archive
 from loopr.world.artifacts import artifact_path, digest, ensure_folders, parse_artifact, read_artifact_file, scan
 from loopr.world.publishing import clear, publish, put_back
 from loopr.world.runs import OUTPUT, Runs
+from loopr.world.stamping import going_on
 from loopr.world.swapping import content
 
 LONGEST_PATH = 400  # of a path in a message
@@ -53,8 +54,9 @@ class _Circumstances(TypedDict):
 class FileHands:
     """Writes and reads the tree as files."""
 
-    def __init__(self, root: Path, specs: Path, state: Path, policy: Policy) -> None:
-        """Name the folders and the ladder."""
+    def __init__(self, root: Path, specs: Path, state: Path, policy: Policy, *, stamps: bool = False) -> None:
+        """Name the folders and the ladder, and say whether artifacts carry stamps."""
+        self._stamps = stamps
         self.root, self._specs, self._inputs, self._policy = root, specs, state / "inputs", policy
         self.archive, self._runs = Archive(state), Runs(state)
 
@@ -85,7 +87,12 @@ class FileHands:
 
     def _publish(self, path: Path, raw: bytes, known: Set[str]) -> bool:
         """Put a text in its place, and say whether it is there; what is not of a known digest stays."""
-        return publish(path, raw, lambda there: digest(there) in known)
+        return publish(path, self.as_published(raw, content(path)), lambda there: digest(there) in known)
+
+    def as_published(self, raw: bytes, there: bytes | None) -> bytes:
+        """Return a text as it takes the place of another: where stamps are wanted their history goes on."""
+        text = going_on(raw, there) if self._stamps else raw
+        return text if digest(text) == digest(raw) else raw
 
     def publish_plan(self, plan: str, type_name: str, text: str, known: Set[str]) -> None:
         """Put a plan where it is watched; a file there that is not of a known digest stays, and is told."""

@@ -295,7 +295,7 @@ class Workspace:
         """Make hands for the present settings."""
         from loopr.hands import FileHands
 
-        return FileHands(*self._folders())
+        return FileHands(*self._folders(), stamps=self.settings.artifacts.stamp)
 
     def _hands_as_decided(self, mind: Mind) -> FileHands:
         """Make hands for the policy that is in force, whatever the settings say by now."""

@@ -185,7 +185,8 @@ def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Ge
     lies = digest(there) if there is not None else ""
     if there is not None and lies in may_go - {ours}:
         yield Do(lambda: kit.hands.archive.keep(lies, there))
-    if not (yield Do(publishing(path, raw, lambda each: digest(each) in may_go))):
+    text = kit.hands.as_published(raw, there)
+    if not (yield Do(publishing(path, text, lambda each: digest(each) in may_go))):
         yield Do(lambda: kit.hands.archive.keep(ours, raw))
         lies = ""
     return _Published(ours, artifact, offered if lies == offered else "")

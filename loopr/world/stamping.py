@@ -12,7 +12,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,8 @@ _OPENS = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*(?:\r?\n|\Z)")
 _BLOCK = re.compile(rb"^loopr:.*\n(?:[ \t]+\S.*\n)*", re.MULTILINE)
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 _FIELD = re.compile(r"^  (status|attempt|iteration): (.*)$", re.MULTILINE)
+_HEAD = r"loopr:\n  status: \w+\n  attempt: \d+\n  iteration: \d+\n  updated: [\dTZ:-]+\n  history:\n"
+_PLAIN = re.compile(rf'(?P<head>{_HEAD})(?:    - ".*"\n)+')
 _PAST = re.compile(r'^    - (".*")$', re.MULTILINE)
 _UNREADABLE = re.compile("[\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 _Identity = tuple[int, int, int, int]
@@ -83,6 +85,34 @@ def ensure_stamp(path: Path, stamp: Stamp, *, expected: str, digest: Callable[[b
 
 def stamped(raw: bytes, stamp: Stamp) -> bytes | None:
     """Return a file's bytes with this stamp, the same bytes if they have it, or None if they cannot take one."""
+
+    def write(old: str, newline: bytes) -> bytes | None:
+        return None if _says(old, stamp) else _block(stamp, tuple(_history(old)), newline)
+
+    return _with_block(raw, write)
+
+
+def going_on(raw: bytes, before: bytes | None) -> bytes:
+    """Return a file's bytes with the stamp of the file that it takes the place of, so that its history goes on.
+
+    They stay as they are where that one has no stamp of ours, or this one cannot take it.
+    """
+    bounds = _FRONT.match(before) if before is not None else None
+    blocks = _BLOCK.findall(bounds["front"]) if bounds is not None else []
+    old = blocks[0].decode("utf-8", "replace").replace("\r\n", "\n") if len(blocks) == 1 else ""
+    past, said = tuple(_history(old)), _PLAIN.fullmatch(old)
+    if said is None or not past:
+        return raw
+    head = said["head"].splitlines()
+
+    def write(_: str, newline: bytes) -> bytes:
+        return _lines((*head, *_past(past)), newline)
+
+    return _with_block(raw, write) or raw
+
+
+def _with_block(raw: bytes, write: Callable[[str, bytes], bytes | None]) -> bytes | None:
+    """Put a stamp into a file, or None if it cannot take one; `write` is told the present one, and may let it be."""
     if _LONE_RETURN.search(raw) or not raw.removeprefix(_BOM).strip():
         return None
     newline = b"\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else b"\n"
@@ -91,16 +121,16 @@ def stamped(raw: bytes, stamp: Stamp) -> bytes | None:
         if _OPENS.match(raw):  # front matter that is never closed
             return None
         bom = _BOM if raw.startswith(_BOM) else b""
-        return bom + _fence(newline) + _block(stamp, (), newline) + _fence(newline) + raw[len(bom) :]
+        return bom + _fence(newline) + (write("", newline) or b"") + _fence(newline) + raw[len(bom) :]
     front = bounds["front"]
     blocks = _BLOCK.findall(front)
     bare = _BLOCK.sub(b"", front)
     if len(blocks) > 1 or not (blocks or bare.strip()):  # empty front matter would go with the stamp
         return None
     old = blocks[0].decode("utf-8", "replace").replace("\r\n", "\n") if blocks else ""
-    if _says(old, stamp):
+    block = write(old, newline)
+    if block is None:
         return raw
-    block = _block(stamp, tuple(_history(old)), newline)
     if not _reads_as_before(bare, bare + block):
         return None
     return raw[: bounds.start("front")] + bare + block + raw[bounds.end("front") :]
@@ -120,8 +150,18 @@ def _block(stamp: Stamp, past: tuple[str, ...], newline: bytes) -> bytes:
         f"  iteration: {stamp.iteration}",
         f"  updated: {stamp.at}",
         "  history:",
-        *(f"    - {json.dumps(line, ensure_ascii=False)}" for line in (*past, stamp.line)[-HISTORY_LINES:]),
+        *_past((*past, stamp.line)),
     ]
+    return _lines(lines, newline)
+
+
+def _past(lines: tuple[str, ...]) -> list[str]:
+    """Write the last lines of a history."""
+    return [f"    - {json.dumps(line, ensure_ascii=False)}" for line in lines[-HISTORY_LINES:]]
+
+
+def _lines(lines: Iterable[str], newline: bytes) -> bytes:
+    """End each line."""
     return b"".join(line.encode() + newline for line in lines)
 
 

@@ -223,6 +223,15 @@ def test_a_conflict_between_two_answers_leaves_their_row() -> None:
     assert no(story, "exit 1 sig=s") == "failed"
 
 
+def test_a_conflict_with_another_tip_ends_nobody() -> None:
+    """Also not where the agent before had so many equal answers that another has taken over."""
+    story = begun(escalating("small", "big", after=50))
+    conflict(story, "t1")
+    assert {no(story, f"exit 1 sig=s work=w{each}") for each in range(10)} == {"pending"}
+    assert conflict(story, "t2")[0] == "pending"
+    assert workers(story)[-1] == "big"
+
+
 def test_a_conflict_uses_up_an_iteration() -> None:
     """Also one that counts as nothing else is the last in the last iteration."""
     story = begun(settings(types={"spec": {"max_iterations": 2}}))

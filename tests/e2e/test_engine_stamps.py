@@ -82,3 +82,31 @@ def test_stamps_that_are_wanted_later(repo: Repo) -> None:
     settings(repo, WANTED)
     repo.loopr("run")
     assert {stamp(repo, name)["status"] for name in ("plan.md", "a/code.md", "b/code.md")} == {"complete"}
+
+
+def history(repo: Repo, name: str) -> list[str]:
+    """List what became of a loop by the stamp of its artifact, without when."""
+    lines = artifact(repo, name).split("---\n")[1].partition("  history:\n")[2].splitlines()
+    return [line.strip().removeprefix('- "').partition(" ")[2].rstrip('"') for line in lines]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_its_history_goes_on_where_it_is_published_anew(repo: Repo, wanted: bool) -> None:
+    """`retry --fresh` and a plan that is started again keep what the stamps said before, if stamps are wanted still."""
+    settings(repo, WANTED)
+    repo.loopr("start", "plan.md")
+    before = {name: history(repo, name) for name in ("plan.md", "b/code.md")}
+    assert all(before.values())
+    if not wanted:
+        settings(repo, "artifacts: {stamp: false}\n")
+    repo.loopr("retry", "--fresh", "--yes", "demo/b")
+    repo.write({"plan.md": PLAN.replace("# Demo", "# Demo of more") + "\nMore.\n"})
+    repo.loopr("start", "plan.md")
+    assert "# Demo of more" in artifact(repo, "plan.md")
+    if not wanted:
+        assert "history:" not in artifact(repo, "b/code.md") + artifact(repo, "plan.md")
+        return
+    for name, lines in before.items():
+        assert history(repo, name)[: len(lines)] == lines
+    assert history(repo, "b/code.md")[-1].startswith("complete, attempt 2")
+    assert "nothing is wrong" in repo.loopr("doctor").out

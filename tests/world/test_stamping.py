@@ -18,7 +18,7 @@ from loopr.core.policy import default_types
 from loopr.errors import PlanError, WorldError
 from loopr.world.artifacts import digest, parse_artifact
 from loopr.world.front_matter import without_stamp
-from loopr.world.stamping import HISTORY_LINES, Stamp, ensure_stamp, stamped
+from loopr.world.stamping import HISTORY_LINES, Stamp, ensure_stamp, going_on, stamped
 
 TYPES = default_types()
 STAMP = Stamp("running", 3, 2, 1_800_000_000_000)
@@ -379,3 +379,38 @@ def test_a_full_disk_is_said_and_leaves_no_draft(artifact: Path, monkeypatch: py
         stamp_it(artifact)
     assert artifact.read_bytes() == raw
     assert alone(artifact)
+
+
+# --- a file that takes another's place ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("raw", [b"---\r\nid: x\r\n---\r\nNew.\r\n", b"---\nid: x\n---\nNew.\n", b"New.\n"])
+def test_a_history_goes_on_in_the_next_file(raw: bytes) -> None:
+    """The stamp of a file comes into the one that takes its place, which says the same as before in all else."""
+    first = stamped(b"---\nid: x\n---\nOld.\n", Stamp("running", 1, 1, 1_000))
+    assert first is not None
+    before = stamped(first, Stamp("complete", 1, 1, 2_000, 'a "word"'))
+    assert before is not None
+    after = going_on(raw, before)
+    assert digest(after) == digest(raw)
+    said = after.replace(b"\r\n", b"\n")
+    assert before.partition(b"loopr:\n")[2].partition(b"---\n")[0] in said
+    more = stamped(after, Stamp("pending", 1, 1, 3_000))
+    assert more is not None and more.count(b"    - ") == 3
+    assert going_on(after, before) == after
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        None,
+        b"",
+        b"Old.\n",
+        b"---\nid: x\n---\nOld.\n",
+        b"---\nloopr: mine\n---\nOld.\n",
+        b'---\nloopr:\n  status: a: b\n  attempt: 1\n  iteration: 1\n  updated: 2\n  history:\n    - "x"\n---\nOld.\n',
+    ],
+)
+def test_what_is_no_stamp_of_ours_stays_behind(before: bytes | None) -> None:
+    """A file takes over nothing from one that has no stamp, or another's under that name."""
+    assert going_on(b"---\nid: x\n---\nNew.\n", before) == b"---\nid: x\n---\nNew.\n"
