@@ -6,6 +6,7 @@ queue.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from loopr.core.gates import SHARED_GATES, closed_gates, first_closed, group_closed, own_closed, own_gates_open
@@ -93,6 +94,14 @@ def queue_depth(scene: Scene, now: int) -> dict[str, int]:
         if waits[key]:
             depth[key.type] = depth.get(key.type, 0) + 1
     return dict(sorted(depth.items()))
+
+
+def ready_loops(scene: Scene, now: int) -> Iterator[Loop]:
+    """Go through the pending loops that no gate holds back."""
+    waits = Waits(scene, now)
+    for loop in scene.loops.values():
+        if loop.status is Status.PENDING and waits.first_closed(loop) is None:
+            yield loop
 
 
 def budget_waits(scene: Scene, now: int) -> dict[tuple[str, int | None], int]:

@@ -18,6 +18,7 @@ from loopr.errors import NotFound, UserError
 from loopr.ui import story, views
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
+from loopr.ui.unattended import unattended
 from loopr.ui.unread import behind, is_served, telling, unread
 from loopr.ui.views import Row
 from loopr.wiring import Scenery, Workspace
@@ -84,7 +85,9 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     """Return what the workspace as a whole is doing; on a full disk nobody could have written down that it is."""
     from loopr.world.host_facts import is_full
 
-    body = views.status(seen.scene, seen.now, workspace.engine(), workspace.changed_sources(seen.scene))
+    engine = workspace.engine()
+    body = views.status(seen.scene, seen.now, engine, workspace.changed_sources(seen.scene))
+    body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine)])
     body["unread"] = unread(workspace, seen.scene, telling(seen.scene))
     if found := held(workspace, seen.scene.shared.accepted):
         body["warnings"].insert(0, found.words)

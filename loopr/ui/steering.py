@@ -28,6 +28,7 @@ from loopr.ui.gate import pass_gate
 from loopr.ui.names import find_id
 from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.requests import Confirm
+from loopr.ui.unattended import unattended
 from loopr.ui.views import Row, document, loop_row
 from loopr.ui.vocabulary import DID, HELD, LANE, PROJECT, RULES, Asker, Wish, check
 from loopr.wiring import Workspace
@@ -58,7 +59,7 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         pass_gate(workspace, wish.name, _said(wish), lambda scene: _touched(scene, wish))
     course = Course(wish, workspace.actor)
     if wish.asks("dry_run"):
-        return _rehearse(workspace, course)
+        return _alone(_rehearse(workspace, course), "")
     if not workspace.remembers():
         _rehearse(workspace, course)  # so that a refusal leaves nothing behind
     if wish.asks("fresh"):
@@ -70,7 +71,13 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         engine.mind.decide(course)
         bring_in_line(engine, course.events, before)
     answer = course.answer(engine.forest, engine.mind.now())
-    return answer._replace(more=answer.more | bases)
+    alone = unattended(engine.forest, answer.now, workspace.engine())
+    return _alone(answer._replace(more=answer.more | bases), alone)
+
+
+def _alone(answer: Answer, words: str) -> Answer:
+    """Put into an answer that no engine runs for what it sets free, None where that is not so."""
+    return answer._replace(more=answer.more | {"unattended": words or None})
 
 
 def _follow_bases(engine: Engine, workspace: Workspace, wish: Wish) -> Row:

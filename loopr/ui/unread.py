@@ -12,6 +12,7 @@ from itertools import islice
 
 from loopr.core.model import FINISHED, Loop, Status
 from loopr.core.scene import Scene
+from loopr.ui.unattended import serves
 from loopr.ui.views import Row
 from loopr.wiring import Workspace, differs
 
@@ -23,8 +24,7 @@ _NS_PER_MS = 1_000_000
 
 def is_served(workspace: Workspace) -> bool:
     """Say whether an engine runs, which looks at files and at the machine by itself."""
-    served = workspace.engine()
-    return served is not None and served.get("kind") == "engine"
+    return serves(workspace.engine())
 
 
 def unread(workspace: Workspace, scene: Scene, loops: Iterable[Loop]) -> list[Row]:

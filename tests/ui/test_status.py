@@ -28,6 +28,7 @@ def test_a_workspace_at_work(shop: Desk) -> None:
         "slots   5 of 50 taken",
         "full    concurrency.per_type.spec",
         "queue   3 waiting for a slot: 3 spec",
+        "warning: no engine runs: `loopr run` goes on",
     ]
 
 
@@ -86,7 +87,7 @@ def test_projects_are_compared(shop: Desk) -> None:
         shop.end(loop, Failure.REFUSED, "no")
     lines = shop.lines("status")
     at = lines.index("project  weight  share  target  used  running")
-    assert [line.split() for line in lines[at + 1 :]] == [
+    assert [line.split() for line in lines[at + 1 : -1]] == [
         ["api", "3", "90%", "75%", "9k", "0"],
         ["web", "1", "10%", "25%", "1k", "0"],
         ["default", "1", "0%", "0%", "0", "0"],
@@ -106,6 +107,7 @@ def test_problems_are_told_in_full(shop: Desk) -> None:
         "  specs/p/b/spec.md:1:1 is empty",
         "    and more",
         "  p/a (parked): no such program: make",
+        "warning: no engine runs: `loopr run` goes on",
     ]
 
 

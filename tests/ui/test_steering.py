@@ -17,7 +17,8 @@ from tests.ui.acting import acting
 from tests.ui.calls import Answer, loopr
 from tests.ui.scenes import COMMANDS, Desk, flat
 
-HEAD = {"schema", "generated_at", "done", "unchanged"}
+HEAD = {"schema", "generated_at", "done", "unchanged", "unattended"}
+ALONE = "no engine runs: `loopr run` goes on"
 APPROVED = COMMANDS.replace("run: make spec", "run: make spec, approve: true")
 
 
@@ -86,7 +87,7 @@ def test_a_pause_and_its_end(four: Desk) -> None:
     assert notes(answer) == ["next: `loopr resume p/a`"]
     assert (gates(four, "p/a"), gates(four, "p/b")) == (["paused"], [])
     answer = four("resume", "a")
-    assert (answer.out, notes(answer)) == ("p/a  resumed  ready\n", ["next: `loopr run`"])
+    assert (answer.out, notes(answer)) == ("p/a  resumed  ready\n", [ALONE])
     assert gates(four, "p/a") == []
 
 
@@ -140,7 +141,7 @@ def test_a_pause_says_what_goes_on(four: Desk) -> None:
     assert notes(answer) == [
         "p/a: paused already by ada",
         "no engine runs here: the next one ends what was told to stop",
-        "next: `loopr run`",
+        ALONE,
     ]
     answer = four("pause", "--now", "p", "--json")
     assert (did(answer), answer.document["running"]) == ([(f"p/{each}", "stopped") for each in "bcd"], [])
@@ -201,7 +202,7 @@ def test_what_is_stuck_below_a_complete_loop_goes_on(asked: Desk) -> None:
     asked.end("p/c", Failure.CONFIG, "no such program")
     answer = asked("retry", "p")
     assert answer.out.splitlines() == ["p/a  retried  ready", "p/c  retried  ready"]
-    assert notes(answer) == ["p: complete itself; what is stuck below it begins again", "next: `loopr run`"]
+    assert notes(answer) == ["p: complete itself; what is stuck below it begins again", ALONE]
 
 
 def test_a_failed_and_a_parked_loop_go_on(asked: Desk) -> None:
@@ -214,9 +215,9 @@ def test_a_failed_and_a_parked_loop_go_on(asked: Desk) -> None:
         "  hint: only a parked loop is reset; `loopr retry` begins a failed one again",
     ])  # fmt: skip
     answer = asked("retry", "a")
-    assert (answer.out, notes(answer)) == ("p/a  retried  ready\n", ["next: `loopr run`"])
+    assert (answer.out, notes(answer)) == ("p/a  retried  ready\n", [ALONE])
     answer = asked("reset", "c")
-    assert (answer.out, notes(answer)) == ("p/c  reset  ready\n", ["next: `loopr run`"])
+    assert (answer.out, notes(answer)) == ("p/c  reset  ready\n", [ALONE])
 
 
 def test_a_lane_is_reset(shop: Desk) -> None:
@@ -247,7 +248,7 @@ def test_making_anew_asks(shop: Desk) -> None:
     assert (answer.code, answer.err) == (2, f"loopr: {told}\n  hint: --yes goes on\n")
     assert seq(shop) == before
     answer = shop("retry", "--fresh", "--yes", "a")
-    assert (answer.out, notes(answer)) == ("p/a  made anew  ready\n", [told, "next: `loopr run`"])
+    assert (answer.out, notes(answer)) == ("p/a  made anew  ready\n", [told, ALONE])
     assert (shop.loop("p/a").generation, statuses(shop)["p/a"]) == (2, "pending")
     assert "p/d would be made anew; nothing depends on that" in shop("retry", "--fresh", "d").err
 
@@ -331,7 +332,7 @@ def test_a_dispatch_on_paper(four: Desk) -> None:
 def test_approving_rejecting_and_sending_back(asked: Desk) -> None:
     """A person's yes lands, a no ends it with the reason, and feedback begins another iteration."""
     answer = asked("iterate", "a", "--feedback", "too long")
-    assert (answer.out, notes(answer)) == ("p/a  sent back  ready\n", ["next: `loopr run`"])
+    assert (answer.out, notes(answer)) == ("p/a  sent back  ready\n", [ALONE])
     assert (asked.loop("p/a").reason, asked.loop("p/a").iteration) == ("too long", 2)
     answer = asked("reject", "b", "--reason", "not now")
     assert answer.out == "p/b  rejected  it failed: not now; `loopr retry p/b` begins again\n"
@@ -339,7 +340,7 @@ def test_approving_rejecting_and_sending_back(asked: Desk) -> None:
     asked.end("p/c")
     asked.judge("p/c")
     answer = asked("approve", "c")
-    assert (answer.out, notes(answer)) == ("p/c  approved  its commits land now\n", ["next: `loopr run`"])
+    assert (answer.out, notes(answer)) == ("p/c  approved  its commits land now\n", [ALONE])
 
 
 @pytest.mark.parametrize("words", [["approve"], ["reject"], ["iterate", "--feedback", "x"]])

@@ -260,6 +260,7 @@ def test_lanes_holds_and_problems_are_told_below(shop: Desk) -> None:
         "project default is paused by bob since 12:00:00; `loopr resume project:default`",
         "the workspace is paused by ada since 12:00:00: lunch; `loopr resume --all`",
         "1 problem: `loopr status` tells",
+        "no engine runs: `loopr run` goes on",
         "3 loops · 1 waiting · 1 leased · 1 complete",
     ]
 

@@ -21,6 +21,7 @@ from loopr.ui.folding import fold
 from loopr.ui.names import find_id
 from loopr.ui.story import moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.ui.unattended import unattended, unattended_loop
 from loopr.ui.unread import unread, words
 from loopr.wiring import Scenery
 
@@ -59,8 +60,9 @@ def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     paint = render.Paint(frame.color)
     lines, said = fold(scene, tops, room, depth), _last_words(frame, scene)
     frame.lines(render.tree_lines(scene, lines, now, frame.width, paint, said=said))
+    alone = unattended(scene, now, frame.workspace.engine())
     drawn = [line.loop for line in lines if line.loop is not None]
-    frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen))
+    frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen, alone))
     tell_unread(frame, unread(frame.workspace, scene, drawn))
     frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
 
@@ -83,15 +85,15 @@ def _last_words(frame: Frame, scene: Scene) -> render.Said:
     return of_agents(last_words(Runs(frame.workspace.place.state), frame.workspace.hide))
 
 
-def _remarks(seen: Scenery) -> list[str]:
-    """List what a person should know beside the tree: lanes, holds, problems, the queue."""
+def _remarks(seen: Scenery, alone: str) -> list[str]:
+    """List what a person should know beside the tree: lanes, holds, problems, the queue, that no engine runs."""
     scene, now = seen.scene, seen.now
     lines = render.lane_lines(views.lanes(scene), scene, now) + render.hold_lines(scene, now)
     lines += map(render.plain, views.problem_lines(scene))
     lines += [
         f"offered: {render.plain(offered_words(scene, scene.loops[each]))}" for each in sorted(scene.tree.offered)
     ]
-    return [*lines, *views.warnings(scene, queue_depth(scene, now))]
+    return [*lines, *views.warnings(scene, queue_depth(scene, now)), *filter(None, [alone])]
 
 
 @click.command("ls")
@@ -299,6 +301,9 @@ def why_verb(frame: Frame, loop: str) -> None:
         frame.document(body)
         return
     frame.lines(_why_lines(frame, seen.scene, body, seen.now))
+    found = seen.scene.loops[body["id"]]
+    alone = unattended_loop(seen.scene, found, frame.workspace.engine(), runnable=body["runnable"])
+    frame.lines([alone] if alone else [])
 
 
 def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[str]:

@@ -17,6 +17,7 @@ from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.options import YES, Option
 from loopr.ui.steering import MOST_NAMED, Answer, fulfil
+from loopr.ui.unattended import serves
 from loopr.ui.views import Row
 from loopr.ui.vocabulary import RULES, Wish
 
@@ -79,11 +80,13 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
         frame.note("nothing is pending that is not held already")
     if not answer.done:
         return
-    engine = frame.workspace.engine()
-    serves = engine is not None and engine["kind"] == "engine"
-    if not serves and any(row["did"] in _STOPS and _ends(row["loop"]) for row in answer.done):
+    serving = serves(frame.workspace.engine())
+    if not serving and any(row["did"] in _STOPS and _ends(row["loop"]) for row in answer.done):
         frame.note("no engine runs here: the next one ends what was told to stop")
-    commands = _next(wish, answer, serves=serves)
+    commands = _next(wish, answer, serves=serving)
+    if commands == ["run"] and answer.more["unattended"]:
+        frame.note(answer.more["unattended"])
+        return
     frame.note(f"next: {', '.join(f'`loopr {each}`' for each in commands)}")
 
 

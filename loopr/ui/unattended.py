@@ -1,0 +1,38 @@
+"""Says that something would go on, and that no engine runs that does it.
+
+Must never know who asks, nor how an engine is begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from loopr.core.grouping import ready_loops
+from loopr.core.model import OCCUPYING, Loop
+from loopr.core.scene import Scene
+from loopr.ui.unfinished import unfinished
+
+WORDS = "no engine runs: `loopr run` goes on"
+
+
+def unattended(scene: Scene, now: int, holder: Mapping[str, Any] | None) -> str:
+    """Say that something is left to do and no engine runs; nothing where one does, or where nothing could go on."""
+    if serves(holder):
+        return ""
+    found = scene.occupancy.total and unfinished(scene)
+    return WORDS if found or next(ready_loops(scene, now), None) is not None else ""
+
+
+def unattended_loop(scene: Scene, loop: Loop, holder: Mapping[str, Any] | None, *, runnable: bool) -> str:
+    """Say the same of one loop, which is `runnable` if no gate is closed."""
+    if serves(holder):
+        return ""
+    owner = loop.lease or loop.ending
+    left = loop.status in OCCUPYING and owner is not None and owner.expires_at is None
+    return WORDS if left or runnable else ""
+
+
+def serves(holder: Mapping[str, Any] | None) -> bool:
+    """Say whether the holder of the workspace is an engine."""
+    return holder is not None and holder["kind"] == "engine"
