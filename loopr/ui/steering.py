@@ -6,7 +6,7 @@ know what a wish leads to (`core/wishes.py`), nor a terminal or a protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
@@ -25,6 +25,20 @@ from loopr.errors import EngineHeld, NotFound, Problem, UserError, WorldError
 from loopr.ui.bases import follow_base
 from loopr.ui.convoys import convoy_name
 from loopr.ui.gate import pass_gate
+from loopr.ui.groups import (
+    CONVOY,
+    VERBS,
+    Group,
+    ensure_some,
+    group_of,
+    is_group,
+    keep,
+    mark,
+    members,
+    plans_of,
+    rows,
+    shown,
+)
 from loopr.ui.names import find_id
 from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.requests import Confirm
@@ -46,6 +60,7 @@ class Answer(NamedTuple):
     done: tuple[Row, ...]
     unchanged: tuple[Row, ...]
     more: Row
+    groups: tuple[Group, ...] = ()
 
     def document(self) -> Row:
         """Return the document of the answer."""
@@ -56,8 +71,9 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
     """Do what is wished, all of it or nothing, and say what came of it; whoever would lose work is asked before."""
     check(wish)
     if not wish.asks("dry_run"):
-        pass_gate(workspace, wish.name, _said(wish), lambda scene: _touched(scene, wish))
+        pass_gate(workspace, wish.name, _said(wish), lambda scene: touched(scene, wish))
     course = Course(wish, workspace.actor)
+    _ask_on_groups(workspace, course, confirm)
     if wish.asks("dry_run"):
         return _alone(_rehearse(workspace, course), "")
     if not workspace.remembers():
@@ -87,7 +103,8 @@ def _follow_bases(engine: Engine, workspace: Workspace, wish: Wish) -> Row:
     said: list[str] = []
     with suppress(UserError, WorldError):  # what is wrong is told by the wish itself, or by who needs the branch
         loops = engine.forest.loops
-        for plan in dict.fromkeys(loops[find_id(loops, each)].plan for each in wish.ids):
+        names = _meant(engine.forest, wish, engine.mind.now()).names
+        for plan in dict.fromkeys(loops[each].plan for each in names if each in loops):
             said += filter(None, [follow_base(engine, workspace, plan)])
     return {"bases": said}
 
@@ -127,6 +144,22 @@ def _ask(workspace: Workspace, course: Course, confirm: Confirm) -> None:
         raise UserError(text, hint="--yes goes on")
 
 
+def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> None:
+    """Show what a group has come to where the verb decides on it, and go on with exactly that if it is wanted."""
+    wish = course.wish
+    rule = VERBS.get(wish.name)
+    if rule is None or not rule.asks or wish.asks("all") or not workspace.remembers():
+        return
+    seen = workspace.look()
+    found = _meant(seen.scene, wish, seen.now).groups
+    if not found:
+        return
+    course.shown = {each: mark(seen.scene.loops[each]) for group in found for each in group.taken}
+    text = shown(wish.name, found)
+    if len(course.shown) > 1 and not confirm(text):
+        raise UserError(text, hint="--yes goes on")
+
+
 def _some(names: Sequence[str]) -> str:
     """Name a few."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -141,21 +174,34 @@ class Course:
 
     def __init__(self, wish: Wish, by: str) -> None:
         """Set out."""
-        self._wish, self._by = wish, by
+        self.wish, self._by = wish, by
         self.events: list[Event] = []
         self.names: tuple[str, ...] = ()
+        self.groups: list[Group] = []
+        self.shown: Mapping[str, tuple[object, ...]] | None = None  # how the loops of groups were when they were shown
         self.read: Callable[[Loop, str], FileSeen] | None = None
 
     def __call__(self, forest: Forest, now: int) -> Iterator[Event]:
         """Decide; if somebody was faster, all of it anew."""
-        self.names, self.events = _meant(forest, self._wish), []
-        for event in _decided(forest, self.names, Asker(self._wish, self._by, now, self.read)):
+        meant = _meant(forest, self.wish, now)
+        self.groups, self.names, self.events = meant.groups, meant.names, []
+        if self.shown is not None:
+            self.groups = [keep(forest, each, self.shown) for each in meant.groups]
+            for each in self.groups:
+                ensure_some(each, VERBS[self.wish.name].did)
+            stays = {name for each in meant.groups for name in each.taken if name not in self._kept()}
+            self.names = tuple(each for each in meant.names if each not in stays)
+        for event in _decided(forest, self.names, Asker(self.wish, self._by, now, self.read)):
             self.events.append(event)
             yield event
 
+    def _kept(self) -> set[str]:
+        """Name the loops of groups that are taken."""
+        return {name for each in self.groups for name in each.taken}
+
     def answer(self, forest: Forest, now: int) -> Answer:
         """Say what has become of the wish, in the state that it has led to."""
-        wish, already = self._wish, RULES[self._wish.name].already
+        wish, already = self.wish, RULES[self.wish.name].already
         done = tuple({"id": name, "did": did} | _about(forest, name, now) for name, did in self._did())
         touched = {row["id"] for row in done if row["did"] != STOPPED}
         subjects = (f"@{convoy_name(wish.says('name'))}",) if wish.name == "convoy" else self.names
@@ -164,31 +210,32 @@ class Course:
             for name in subjects
             if name not in touched
         )
-        return Answer(now, done, unchanged, self._more(forest))
+        return Answer(now, done, unchanged, self._more(forest), tuple(self.groups))
 
     def _did(self) -> Iterator[tuple[str, str]]:
         """Say what was done to what, in order."""
         for event in self.events:
             if type(event) not in DID:
                 continue  # it follows from the wish, below the loop or beside it
-            did = HELD.get(self._wish.name, DID[e.Held]) if isinstance(event, e.Held) else DID[type(event)]
+            did = HELD.get(self.wish.name, DID[e.Held]) if isinstance(event, e.Held) else DID[type(event)]
             match event:
                 case e.LoopEvent(loop=name) | w.ScopeHeld(scope=name) | w.ScopeLifted(scope=name):
                     yield name, did
                 case w.LaneReset(lane=name):
                     yield f"{LANE}{name}", did
                 case w.ConvoyFormed(name=name):
-                    yield f"@{name}", did if self._wish.asks("new") else "joined"
+                    yield f"@{name}", did if self.wish.asks("new") else "joined"
                 case w.LoopsDispatched(loops=names):
                     yield from ((name, did) for name in names)
 
     def _more(self, forest: Forest) -> Row:
         """Say what else belongs to the answer: what a pause lets run on, what would start next (see `_rehearse`)."""
-        if self._wish.name == "pause":
-            return {"running": [each.id for each in _reached(forest, self.names) if each.status in _LIVE]}
-        if self._wish.name == "dispatch":
-            return {"dry_run": self._wish.asks("dry_run"), "next": None}
-        return {}
+        more: Row = {"groups": rows(self.groups)}
+        if self.wish.name == "pause":
+            return more | {"running": [each.id for each in _reached(forest, self.names) if each.status in _LIVE]}
+        if self.wish.name == "dispatch":
+            return more | {"dry_run": self.wish.asks("dry_run"), "next": None}
+        return more
 
 
 def _about(scene: Scene, name: str, now: int) -> Row:
@@ -225,29 +272,51 @@ def _said(wish: Wish) -> list[str]:
     return [*named, *wish.ids, *(["--all"] if wish.asks("all") else [])]
 
 
-def _touched(scene: Scene, wish: Wish) -> list[str]:
-    """Name all that a wish touches: of a convoy whoever is in it already, too."""
+def touched(scene: Scene, wish: Wish) -> list[str]:
+    """Name all that a wish touches: of a convoy whoever is in it already, of a group those too that it leaves."""
     known = scene.shared.convoys.get(convoy_name(wish.says("name"))) if wish.name == "convoy" else None
-    return [*_meant(scene, wish), *(known.members if known is not None else ())]
+    texts = wish.ids if wish.name in VERBS else ()
+    of_convoys = [each.id for text in texts if text.startswith(CONVOY) for each in members(scene, text)]
+    others = [
+        text if text.startswith(PROJECT) else find_id(scene.loops, text)
+        for text in texts
+        if not text.startswith((CONVOY, LANE))
+    ]
+    meant = _meant(scene, wish, 0).names
+    return [*meant, *of_convoys, *others, *(known.members if known is not None else ())]
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def _meant(scene: Scene, wish: Wish) -> tuple[str, ...]:
-    """Return the names of all that is meant, each once; all that is unknown is told together."""
+class Meant(NamedTuple):
+    """What a wish is about: the names of all that is meant, each once, and the groups that some of them come from."""
+
+    names: tuple[str, ...]
+    groups: list[Group]
+
+
+def _meant(scene: Scene, wish: Wish, now: int) -> Meant:
+    """Return what is meant; all that is unknown is told together."""
     if wish.asks("all"):
-        return tuple(_waiting(scene)) if wish.name == "clear" else (WORKSPACE,)
+        return Meant(tuple(_waiting(scene)) if wish.name == "clear" else (WORKSPACE,), [])
     names: dict[str, None] = {}
+    groups: list[Group] = []
     problems: list[Problem] = []
     for text in wish.ids:
         try:
-            names[_named(scene, text, RULES[wish.name].prefixes)] = None
+            found = _named(scene, text, wish)
+            group = None
+            if found is None or found in scene.loops:
+                group = group_of(scene, wish.name, text, found, now, file=wish.asks("file"))
         except NotFound as error:
             problems += error.problems
+            continue
+        groups += [group] if group is not None else []
+        names |= dict.fromkeys(group.taken if group is not None else [found or text])
     if problems:
         raise NotFound("", problems=problems)
-    return tuple(names)
+    return Meant(tuple(names), groups)
 
 
 def _waiting(scene: Scene) -> Iterator[str]:
@@ -255,15 +324,17 @@ def _waiting(scene: Scene) -> Iterator[str]:
     return (each.id for each in scene.tree.walk() if each.status is Status.PENDING and each.hold is None)
 
 
-def _named(scene: Scene, text: str, prefixes: tuple[str, ...]) -> str:
-    """Return the name of what a text means: a loop, or a lane or a project where those may be meant."""
-    prefix = next((each for each in prefixes if text.startswith(each)), None)
+def _named(scene: Scene, text: str, wish: Wish) -> str | None:
+    """Return the name of what a text means: a loop, or a lane or a project where those may be meant; None: a group."""
+    prefix = next((each for each in RULES[wish.name].prefixes if text.startswith(each)), None)
+    if prefix is None and wish.name in VERBS and is_group(text):
+        if wish.asks("fresh"):
+            raise UserError(f"--fresh makes loops anew, and {text} is a group", hint="name the loops themselves")
+        return None
     if prefix is None:
         return find_id(scene.loops, text)
     if prefix == PROJECT and text not in scene.shared.holds:
-        known = {*scene.policy.projects, *(each.project for each in scene.loops.values())}
-        if text.removeprefix(PROJECT) not in known:
-            raise NotFound(f"there is no {text.replace(':', ' ', 1)}", hint=f"known: {', '.join(sorted(known))}")
+        plans_of(scene, text)  # one that nobody knows is refused
     return text
 
 

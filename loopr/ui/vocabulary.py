@@ -67,7 +67,7 @@ class Rule(NamedTuple):
     """What a wish means and takes; how it is decided, for one thing after another or for all together.
 
     `prefixes` begin the names of what is no loop; of the `options`, `required` must say something. `asks`: whoever
-    would lose work is asked before. `already` says why nothing may have changed.
+    would lose work, or decide on many at once, is asked before. `already` says why nothing may have changed.
     """
 
     meaning: str
@@ -191,6 +191,7 @@ RULES: Mapping[str, Rule] = {
         one=lambda scene, name, asker: wishes.cancel(scene, name, asker.by, asker.wish.says("reason")),
         options={"reason": _REASON},
         already=_is_over,
+        asks=True,
     ),
     "retry": Rule(
         "Begin again what is parked, failed, cancelled or backing off, of a complete loop all such below it: "
@@ -206,6 +207,7 @@ RULES: Mapping[str, Rule] = {
         one=_reset,
         already=_is_complete,
         prefixes=(LANE,),
+        asks=True,
     ),
     "clear": Rule(
         "Take pending loops out of the queue until they are resumed.",
@@ -223,11 +225,13 @@ RULES: Mapping[str, Rule] = {
         "Let loops land that wait for a person's yes, or take the files that are offered for them.",
         one=lambda scene, name, asker: wishes.approve(scene, name, asker.word),
         options={"file": _FILE},
+        asks=True,
     ),
     "reject": Rule(
         "End loops that wait for a person, with a no, or forget the files that are offered for them.",
         one=lambda scene, name, asker: wishes.reject(scene, name, asker.wish.says("reason"), asker.word),
         options={"reason": _REASON, "file": _FILE},
+        asks=True,
     ),
     "iterate": Rule(
         "Send loops that wait for a person round once more, outside their count of iterations.",

@@ -199,6 +199,35 @@ def test_a_plan_that_a_loop_started(repo: Repo) -> None:
     siblings_landed(repo)
 
 
+def test_a_group_lies_wholly_below(repo: Repo) -> None:
+    """A loop may steer a group only if it may steer each loop of it: one that it may not keeps all from it."""
+    repo.write({"third.md": "---\nid: third\nchildren: [{id: z}]\n---\n# Third\n"})
+    bad = """
+    tried "$PROGRAM" start "$LOOPR_WORKSPACE/other.md"
+    tried "$PROGRAM" convoy create @mine other/x
+    tried "$PROGRAM" cancel --yes project:default
+    tried "$PROGRAM" cancel --yes @theirs
+    tried "$PROGRAM" pause demo
+    tried "$PROGRAM" dispatch third
+    tried "$PROGRAM" cancel --yes @mine
+    """
+    may = ", may: [start, cancel, convoy, pause, dispatch]"
+    ready(repo, bad, types=may, more="concurrency: {max_loops: 1}\n")
+    repo.loopr("start", "--no-run", "third.md")
+    repo.loopr("start", "--no-run", "plan.md")
+    repo.loopr("convoy", "create", "@theirs", "third/z")
+    repo.loopr("run", code=None)
+    assert [each["loop"] for each in repo.events("cancelled")] == ["other/x"]
+    assert not repo.events("held", "loops_dispatched")
+    assert {each for _, each in denied(repo)} == {
+        "cancel project:default",
+        "cancel @theirs",
+        "pause demo",
+        "dispatch third",
+    }
+    siblings_landed(repo)
+
+
 def test_a_shell_has_no_mark(repo: Repo) -> None:
     """Whoever opens a shell in a loop's worktree is a person there: it sets no lease."""
     ready(repo, "exit 0")

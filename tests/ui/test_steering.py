@@ -17,7 +17,7 @@ from tests.ui.acting import acting
 from tests.ui.calls import Answer, loopr
 from tests.ui.scenes import COMMANDS, Desk, flat
 
-HEAD = {"schema", "generated_at", "done", "unchanged", "unattended"}
+HEAD = {"schema", "generated_at", "done", "unchanged", "groups", "unattended"}
 ALONE = "no engine runs: `loopr run` goes on"
 APPROVED = COMMANDS.replace("run: make spec", "run: make spec, approve: true")
 
@@ -400,7 +400,7 @@ def test_a_loop_named_twice_is_named_once(four: Desk) -> None:
     ("pause", "pause names no loop"),
     ("resume", "resume names no loop"),
     ("clear", "clear names no loop"),
-    ("cancel", "Missing argument 'ID...'."),
+    ("cancel", "Missing argument 'ID|@CONVOY|project:NAME...'."),
     ("pause a --all", "pause names a, and everything"),
     ("iterate a", "Missing option '--feedback'."),
     ("iterate a --feedback=", "iterate without feedback"),

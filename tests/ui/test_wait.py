@@ -171,7 +171,7 @@ def test_names_are_found_as_everywhere(shop: Desk) -> None:
     answer = shop("wait", "@nobody")
     assert (answer.code, answer.err) == (
         3,
-        "loopr: there is no convoy '@nobody'\n  hint: `loopr convoy create`\n",
+        "loopr: there is no convoy @nobody\n  hint: `loopr convoy create`\n",
     )
     shop.wish(wishes.form_convoy, "ship", ("p/a",))
     assert "known: @ship" in shop("wait", "@nobody").err

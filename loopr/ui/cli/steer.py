@@ -15,6 +15,7 @@ import click
 from loopr.core.shared import WORKSPACE
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.groups import PROJECT, VERBS, told
 from loopr.ui.options import YES, Option
 from loopr.ui.steering import MOST_NAMED, Answer, fulfil
 from loopr.ui.unattended import serves
@@ -45,6 +46,8 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
     frame.lines(_lines(answer, frame.width))
     for row in answer.unchanged:
         frame.note(render.plain(f"{_called(row['id'])}: {row['why']}"))
+    for group in answer.groups:
+        frame.note(render.plain(told(group, VERBS[wish.name].did)))
     _remark(frame, wish, answer)
 
 
@@ -143,7 +146,8 @@ def _verb(name: str) -> click.Command:
     def verb(frame: Frame, *, ids: tuple[str, ...], yes: bool = False, **options: Any) -> None:
         steer(frame, Wish(name, ids, options), yes=yes)
 
-    what = "|".join(["ID", *(f"{each}NAME" for each in rule.prefixes)])
+    groups = ["@CONVOY", f"{PROJECT}NAME"] if name in VERBS else []
+    what = "|".join(["ID", *groups, *(f"{each}NAME" for each in rule.prefixes if each != PROJECT)])
     takes = [click.argument("ids", metavar=f"{what}...", nargs=-1, required="all" not in rule.options)]
     takes += [_option(each, option, required=each == rule.required) for each, option in rule.options.items()]
     takes += [click.option("-y", "--yes", is_flag=True, help=YES.meaning)] if rule.asks else []

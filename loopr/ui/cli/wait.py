@@ -12,11 +12,12 @@ from loopr.core.gates import first_closed
 from loopr.core.model import Status
 from loopr.core.scene import Scene
 from loopr.core.settled import Standing, is_settled, standing
-from loopr.errors import NotFound
 from loopr.ui import render, views
 from loopr.ui.bases import is_home
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.convoys import find_convoy
 from loopr.ui.following import follow
+from loopr.ui.groups import CONVOY, PROJECT, plans_of
 from loopr.ui.names import find_id
 from loopr.ui.progress import on_stderr
 from loopr.ui.times import read_duration
@@ -26,11 +27,11 @@ ALONE = "no engine runs here, so nothing goes on by itself: `loopr run`"
 
 
 @click.command("wait")
-@click.argument("names", metavar="ID|@CONVOY...", nargs=-1, required=True)
+@click.argument("names", metavar="ID|@CONVOY|project:NAME...", nargs=-1, required=True)
 @click.option("--timeout", metavar="DURATION", help="wait no longer than, say, 10m")
 @framed
 def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
-    """Wait until loops and convoys are done, or can get no further by themselves."""
+    """Wait until loops, convoys and projects are done, or can get no further by themselves."""
     timeout_ms = read_duration(timeout) if timeout is not None else None
     known = frame.workspace.look().scene
     wanted = [_meant(known, name) for name in names]
@@ -50,21 +51,23 @@ def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
 
 
 def _meant(scene: Scene, name: str) -> str:
-    """Return the id of the loop, or the name of the convoy, that a person means."""
-    if not name.startswith("@"):
+    """Return the id of the loop, or the name of the convoy or project, that a person means."""
+    if name.startswith(PROJECT):
+        plans_of(scene, name)
+    elif name.startswith(CONVOY):
+        find_convoy(scene, name)
+    else:
         return find_id(scene.loops, name)
-    if name[1:] not in scene.shared.convoys:
-        known = ", ".join(f"@{each}" for each in sorted(scene.shared.convoys))
-        raise NotFound(f"there is no convoy {name!r}", hint=f"known: {known}" if known else "`loopr convoy create`")
     return name
 
 
 def members(scene: Scene, wanted: Sequence[str]) -> list[str]:
-    """List the loops that are waited for, each once: a convoy stands for its members of now."""
+    """List the loops that are waited for, each once: groups stand for the members, or the plans, that they have now."""
     found: dict[str, None] = {}
     for name in wanted:
         convoy = scene.shared.convoys.get(name[1:]) if name.startswith("@") else None
-        found |= dict.fromkeys(convoy.members if convoy is not None else (name,))
+        plans = plans_of(scene, name) if name.startswith(PROJECT) else None
+        found |= dict.fromkeys(plans if plans is not None else convoy.members if convoy is not None else (name,))
     return list(found)
 
 

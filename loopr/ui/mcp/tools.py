@@ -15,6 +15,7 @@ from loopr import wiring
 from loopr.errors import UserError
 from loopr.ui.enqueueing import admit, rehearse
 from loopr.ui.gate import pass_gate
+from loopr.ui.groups import PROJECT, VERBS
 from loopr.ui.handing import complete, reclaim, release, renew
 from loopr.ui.leases import Wanted, take
 from loopr.ui.options import AT, DRY_RUN, YES, Option, check_options
@@ -104,14 +105,16 @@ def _reading(name: str, question: Question) -> Tool:
 
 
 def _steering(name: str, rule: Rule) -> Tool:
-    """Make the tool of a wish; nobody can be asked, so `yes` says beforehand that work may be lost."""
+    """Make the tool of a wish; nobody can be asked: `yes` says beforehand that work may be lost, or much decided."""
 
     def do(seat: Seat, given: Given) -> str:
         options = {each: value for each, value in given.items() if each not in ("ids", "yes")}
         wish = Wish(name, tuple(given.get("ids", ())), options)
         return written(fulfil(seat.workspace(), wish, lambda text: bool(given.get("yes"))).document())
 
-    what = ", or ".join(["ids of loops, their last segments, or prefixes", *(f"{each}NAME" for each in rule.prefixes)])
+    groups = ["@NAME of a convoy", f"{PROJECT}NAME"] if name in VERBS else []
+    others = [*groups, *(f"{each}NAME" for each in rule.prefixes if each != PROJECT)]
+    what = ", or ".join(["ids of loops, their last segments, or prefixes", *others])
     options = {"ids": Option(what, str, many=True), **rule.options, **({"yes": YES} if rule.asks else {})}
     needed = ["ids"] if not {"all", "new"} & set(rule.options) else []
     return Tool(name, rule.meaning, options, (*needed, *([rule.required] if rule.required else [])), do)

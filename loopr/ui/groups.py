@@ -1,0 +1,192 @@
+"""Groups of loops in place of ids: a convoy (`@NAME`), a project (`project:NAME`), all below a loop.
+
+One resolver for every verb that steers: which loops a group has, to which of them a verb applies, and what is to be
+said of the others. Must never know what a verb leads to, nor a terminal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from loopr.core.model import Loop, Status
+from loopr.core.scene import Scene
+from loopr.errors import NotFound, UserError
+from loopr.ui.convoys import find_convoy
+
+CONVOY, PROJECT = "@", "project:"
+MOST_SHOWN = 50
+SHOWN = "it has changed since it was shown"
+Applies = Callable[[Loop, int], bool]
+_ENDED = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
+_PLURALS = {"is": "are", "has": "have", "was": "were", "waits": "wait"}
+_OVER = frozenset({Status.CANCELLED, Status.INVALIDATED})
+
+
+class Verb(NamedTuple):
+    """How a verb takes a group: what it does to a loop, and to which loops it applies.
+
+    `tops`: the members of a group stand for all below them, as where they are named themselves.
+    `below`: a loop to which the verb does not apply stands for those below it. `asks` before it takes more than one.
+    """
+
+    did: str
+    applies: Applies
+    tops: bool = False
+    below: bool = False
+    asks: bool = False
+
+
+class Group(NamedTuple):
+    """What a group has come to: the loops that are taken, and why each of the others is not."""
+
+    text: str
+    taken: tuple[str, ...]
+    left: tuple[tuple[str, str], ...]
+
+    @property
+    def total(self) -> int:
+        """How many loops the group has."""
+        return len(self.taken) + len(self.left)
+
+
+def _waits_for_word(loop: Loop, now: int) -> bool:
+    """Say whether a person's word is awaited on a loop, and on one thing only."""
+    return (loop.status is Status.AWAITING) != bool(loop.offers.offered)
+
+
+def _begins_again(loop: Loop, now: int) -> bool:
+    """Say whether a loop can begin again without anything of it being lost."""
+    return loop.status in _ENDED or (loop.status is Status.PENDING and loop.not_before > now)
+
+
+VERBS: Mapping[str, Verb] = {
+    "dispatch": Verb("dispatched", lambda loop, now: loop.status is Status.PENDING, below=True),
+    "clear": Verb("cleared", lambda loop, now: loop.status is Status.PENDING and loop.hold is None, below=True),
+    "pause": Verb("paused", lambda loop, now: loop.hold is None and loop.status not in _OVER, tops=True),
+    "resume": Verb("resumed", lambda loop, now: loop.hold is not None),
+    "cancel": Verb("cancelled", lambda loop, now: loop.status not in _OVER, tops=True, asks=True),
+    "retry": Verb("retried", _begins_again, asks=True),
+    "reset": Verb("reset", lambda loop, now: loop.status is Status.PARKED, asks=True),
+    "approve": Verb("approved", _waits_for_word, below=True, asks=True),
+    "reject": Verb("rejected", _waits_for_word, below=True, asks=True),
+}
+"""How each verb takes a group; what is not here takes loops only."""
+
+
+def group_of(scene: Scene, verb: str, text: str, found: str | None, now: int, *, file: bool = False) -> Group | None:
+    """Return the group that a text means to a verb; None where it means one thing, which `found` names if a loop.
+
+    `file`: the verb is about files that are offered, and nothing else.
+    """
+    rule = VERBS.get(verb)
+    if rule is None or (found is not None and not rule.below):
+        return None
+
+    def applies(loop: Loop) -> bool:
+        return bool(loop.offers.offered) if file else rule.applies(loop, now)
+
+    if found is None:
+        loops = members(scene, text, tops=rule.tops)
+    else:
+        loops = [each for each in scene.tree.walk(found) if each.id != found]
+        if applies(scene.loops[found]) or not any(map(applies, loops)):
+            return None  # it is meant itself, or the verb says why not
+    taken = tuple(each.id for each in loops if applies(each))
+    group = Group(text, taken, tuple((each.id, _why_not(each)) for each in loops if not applies(each)))
+    ensure_some(group, rule.did)
+    return group
+
+
+def ensure_some(group: Group, did: str) -> None:
+    """Refuse a group of which nothing is taken."""
+    if not group.taken:
+        raise UserError(f"nothing of {group.text} can be {did}: {counted(group) or 'there is no loop in it'}")
+
+
+def members(scene: Scene, text: str, *, tops: bool = False) -> list[Loop]:
+    """List the loops of a convoy or a project in tree order: all of them, or only the `tops` that stand for them."""
+    if text.startswith(CONVOY):
+        names = [each for each in scene.shared.convoys[find_convoy(scene, text)].members if each in scene.loops]
+    else:
+        names = plans_of(scene, text)
+    highest = [each for each in names if not any(each.startswith(f"{other}/") for other in names)]
+    if tops:
+        return [scene.loops[each] for each in highest]
+    return [loop for name in highest for loop in scene.tree.walk(name)]
+
+
+def plans_of(scene: Scene, text: str) -> list[str]:
+    """Name the plans of a project that is written `project:NAME`."""
+    name = text.removeprefix(PROJECT)
+    known = {*scene.policy.projects, *(each.project for each in scene.loops.values())}
+    if name not in known:
+        raise NotFound(f"there is no project {name}", hint=f"known: {', '.join(sorted(known))}")
+    return [each for each in scene.tree.children(None) if scene.loops[each].project == name]
+
+
+def is_group(text: str) -> bool:
+    """Say whether a text names a convoy or a project."""
+    return text.startswith((CONVOY, PROJECT))
+
+
+def counted(group: Group) -> str:
+    """Say how many of a group are left for which reason."""
+    found = Counter(why for _, why in group.left)
+    return ", ".join(f"{number} {_plural(why, number)}" for why, number in found.items())
+
+
+def told(group: Group, did: str) -> str:
+    """Say what has become of a group: 3 of 5 loops of @c dispatched; 2 are complete."""
+    loops = f"{len(group.taken)} of {group.total} loop{'s' * (group.total != 1)} of {group.text} {did}"
+    return f"{loops}; {counted(group)}" if group.left else loops
+
+
+def shown(verb: str, groups: Iterable[Group]) -> str:
+    """List all that would be taken, for whoever is asked."""
+    names = list(dict.fromkeys(each for group in groups for each in group.taken))
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return f"{verb} takes {len(names)} loops: {', '.join(names[:MOST_SHOWN])}{more}"
+
+
+def mark(loop: Loop) -> tuple[object, ...]:
+    """Return what tells a loop, as it was shown, from itself after something has happened to it."""
+    return loop.status, loop.since, loop.generation, loop.attempt, loop.artifact, loop.finished, loop.offers
+
+
+def keep(scene: Scene, group: Group, known: Mapping[str, tuple[object, ...]]) -> Group:
+    """Keep of a group only what was shown, as it was shown; all else stays, and is named."""
+    same = [each for each in group.taken if known.get(each) == mark(scene.loops[each])]
+    other = [(each, SHOWN if each in known else "it was not shown") for each in group.taken if each not in same]
+    return Group(group.text, tuple(same), (*group.left, *other))
+
+
+def rows(groups: Sequence[Group]) -> list[dict[str, object]]:
+    """Return groups as data."""
+    return [
+        {
+            "group": each.text,
+            "total": each.total,
+            "taken": list(each.taken),
+            "left": [{"id": name, "why": why} for name, why in each.left],
+        }
+        for each in groups
+    ]
+
+
+def _why_not(loop: Loop) -> str:
+    """Say why a verb does not apply to a loop: how it stands."""
+    if loop.status is Status.AWAITING and loop.offers.offered:
+        return "it waits for two words"
+    stands = str(loop.status).replace("_", " ")
+    return f"it is {stands}" if loop.hold is None else f"it is {stands}, and held"
+
+
+def _plural(why: str, number: int) -> str:
+    """Say of several what is said of one."""
+    words = why.removeprefix("it ")
+    if number == 1:
+        return words
+    first, _, rest = words.partition(" ")
+    return f"{_PLURALS.get(first, first)} {rest}".replace("since it was", "since they were")
