@@ -41,18 +41,18 @@ def usage_of(scene: Scene, project: str, competing: Sequence[str], now: int) -> 
     """Sum what a project's attempts cost in the window, and what its occupied loops cost at least, in thousandths."""
     mean = _mean(scene, project, competing, now)
     occupied = (scene.loops[each] for each in scene.occupancy.loops)
-    live = sum(max(mean, scene.cost_so_far(loop, now)) for loop in occupied if loop.project == project)
-    return scene.ledger.used((PROJECT, project), now).cost + live
+    live = sum(max(mean, scene.use_so_far(loop, now)) for loop in occupied if loop.project == project)
+    return scene.ledger.used((PROJECT, project), now).use + live
 
 
 def _mean(scene: Scene, project: str, competing: Sequence[str], now: int) -> int:
     """Return what an attempt of a project costs: its own mean, else that of the competing projects, else one."""
-    own = scene.mean_cost((PROJECT, project), now)
+    own = scene.mean_use((PROJECT, project), now)
     if own is not None:
         return own
     sums = [scene.ledger.used((PROJECT, name), now) for name in competing]
     attempts = sum(each.attempts for each in sums)
-    return sum(each.cost for each in sums) // attempts if attempts else UNKNOWN_COST
+    return sum(each.use for each in sums) // attempts if attempts else UNKNOWN_COST
 
 
 def _unserved(scene: Scene, project: str, now: int) -> bool:

@@ -111,7 +111,7 @@ class Forest(Scene):
         self.ledger.add(charge)
         spent = Spent(
             old.spent.tokens + (charge.tokens or 0),
-            old.spent.cost + charge.cost,
+            old.spent.cost + charge.counted,
             old.spent.usd + (charge.micro_usd or 0),
             old.spent.ms + charge.ms,
             old.spent.estimated or charge.estimated,

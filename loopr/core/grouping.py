@@ -105,7 +105,11 @@ def ready_loops(scene: Scene, now: int) -> Iterator[Loop]:
 
 
 def budget_waits(scene: Scene, now: int) -> dict[tuple[str, int | None], int]:
-    """Count the pending loops that a budget holds back, by what is said of it and when it has room again."""
+    """Count the pending loops that a budget holds back, by what is said of it and when it has room again.
+
+    Who waits for something else first is not among them.
+    """
+    waits = Waits(scene, now)
     spent: dict[GroupKey, tuple[str, int | None] | None] = {}
     found: dict[tuple[str, int | None], int] = {}
     bound: dict[tuple[str, str], bool] = {}
@@ -119,7 +123,8 @@ def budget_waits(scene: Scene, now: int) -> dict[tuple[str, int | None], int]:
         if key not in spent:
             spent[key] = budget_spent(scene, loop, now)
         reason = spent[key]
-        if reason is not None:
+        first = waits.first_closed(loop) if reason is not None else None
+        if reason is not None and first is not None and first.gate == "budget":
             found[reason] = found.get(reason, 0) + 1
     return found
 

@@ -7,7 +7,7 @@ of the charges and of `now`. Knows no budget and no share: those ask here (`limi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from loopr.core.model import Loop, Usage
@@ -15,8 +15,9 @@ from loopr.core.policy import DEFAULT_LANE, Policy
 
 
 class Charge(NamedTuple):
-    """One ended attempt; `cost` is in thousandths of a token, `estimated` where it was derived from time, or rounded.
+    """One ended attempt; `cost` is what shares count, in thousandths of a token: its time where it told no tokens.
 
+    `estimated` is true where its client has rounded, and under settings from before where it told no tokens.
     `micro_usd` is what was reported, else its tokens at the lane's price, else at what they usually cost there, else
     unknown.
     """
@@ -33,14 +34,25 @@ class Charge(NamedTuple):
     cost: int
     estimated: bool
 
+    @property
+    def counted(self) -> int:
+        """What budgets count: nothing where no tokens were told."""
+        if self.tokens is not None:
+            return self.tokens * 1000
+        return self.cost if self.estimated else 0
+
 
 class Sums(NamedTuple):
-    """What a set of charges comes to; `cost` in thousandths of a token, `usd` in millionths."""
+    """What a set of charges comes to: `cost` is what budgets count, `use` what shares do, in thousandths of a token.
+
+    `usd` is in millionths.
+    """
 
     attempts: int = 0
     cost: int = 0
     usd: int = 0
     ms: int = 0
+    use: int = 0
 
     def plus(self, other: Sums) -> Sums:
         """Add two sums."""
@@ -52,7 +64,12 @@ class Sums(NamedTuple):
 
 
 def cost_of(policy: Policy, usage: Usage) -> int:
-    """Price a usage in thousandths of a token: what was reported, else its time; unknown is never zero."""
+    """Price a usage as budgets count it, in thousandths of a token: what told no tokens has used none."""
+    return use_of(policy, usage) if usage.tokens is not None or policy.time_is_tokens else 0
+
+
+def use_of(policy: Policy, usage: Usage) -> int:
+    """Price a usage as shares count it, in thousandths of a token: what was reported, else its time, never nothing."""
     if usage.tokens is not None:
         return usage.tokens * 1000
     return max(1, int(usage.ms * policy.tokens_per_second))
@@ -64,7 +81,7 @@ def usd_of(policy: Policy, usage: Usage, lane: str, usual: Sums | None = None) -
     `usual` is what tokens have cost on that lane so far: a client that is ended before its last word tells no price.
     """
     price = policy.lane(lane).micro_usd_per_mtok
-    if usage.micro_usd is not None:
+    if usage.micro_usd is not None or (usage.tokens is None and not policy.time_is_tokens):
         return usage.micro_usd
     if price is not None:
         return cost_of(policy, usage) * price // 1_000_000_000
@@ -83,14 +100,19 @@ def charge_of(policy: Policy, loop: Loop, usage: Usage, lane: str, at: int, *, u
         usage.tokens,
         usd_of(policy, usage, lane, usual),
         usage.ms,
-        cost_of(policy, usage),
-        usage.tokens is None or usage.estimated,
+        use_of(policy, usage),
+        policy.time_is_tokens if usage.tokens is None else usage.estimated,
     )
 
 
 def sums_of(charge: Charge) -> Sums:
     """Return what one charge adds to a sum."""
-    return Sums(1, charge.cost, charge.micro_usd or 0, charge.ms)
+    return Sums(1, charge.counted, charge.micro_usd or 0, charge.ms, charge.cost)
+
+
+def read_sums(value: Sequence[int]) -> Sums:
+    """Read a row of sums back; budgets and shares counted the same before."""
+    return Sums._make(value if len(value) == len(Sums._fields) else (*value, value[1]))
 
 
 class Account:
@@ -204,7 +226,7 @@ class Ledger:
     def mean_of_type(self, scope: Scope, type_name: str, now: int) -> Sums | None:
         """Return what an attempt of a type costs a payer on average, None where all of them together used nothing."""
         sums = self.used_by_type(scope, type_name, now)
-        return Sums(1, *(each // sums.attempts for each in sums[1:])) if sums.cost else None
+        return Sums(1, *(each // sums.attempts for each in sums[1:])) if sums.use else None
 
     def dearest_mean(self, scope: Scope, now: int) -> Sums | None:
         """Return what an attempt of a payer's dearest type costs, in each unit; None where nothing is known."""

@@ -137,7 +137,8 @@ def default_types() -> dict[str, TypePolicy]:
 class Policy:
     """Everything a decision may look at beside the forest and the clock.
 
-    `agents` has the lanes of each agent preset that does not simply use the lane of its own name.
+    `agents` has the lanes of each agent preset that does not simply use the lane of its own name. Under settings from
+    before `time_is_tokens`: what told no tokens counted in budgets by its time.
     """
 
     types: Mapping[str, TypePolicy] = field(default_factory=default_types)
@@ -167,6 +168,7 @@ class Policy:
     worktrees_dir: str = "worktrees"
     branch_prefix: str = "loopr/"
     hooks_may_decide: bool = False
+    time_is_tokens: bool = False
 
     @property
     def root_type(self) -> str:
@@ -227,7 +229,7 @@ def _plain(value: Any) -> Any:
 
 def decode_policy(data: Mapping[str, Any]) -> Policy:
     """Read a policy back from the journal; keys of a later version are ignored, missing ones take their default."""
-    rest = _known(Policy, data)
+    rest = {"time_is_tokens": True} | _known(Policy, data)
     rest["types"] = {name: _decode_type(each) for name, each in data["types"].items()}
     rest["priority"] = Priority(**_known(Priority, data["priority"]))
     rest["retry"] = Retry(**_fractions(_known(Retry, data["retry"]), "factor", "jitter"))

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from loopr.core.ledger import SPENT, Charge, Ledger, Scope, Sums, cost_of, usd_of
+from loopr.core.ledger import SPENT, Charge, Ledger, Scope, cost_of, read_sums, usd_of, use_of
 from loopr.core.model import Failure, Loop, Usage, decode_loop
 from loopr.core.policy import DEFAULT_LANE, Policy, Step, TypePolicy
 from loopr.core.shared import Shared
@@ -99,7 +99,7 @@ class Scene:
         self.shared.read({key: value for key, value in values.items() if not key.startswith(SPENT)})
         self.shared.policy = policy or self.shared.policy
         self.ledger = Ledger(self.policy.window_ms)
-        self.ledger.read({key: Sums(*value) for key, value in values.items() if key.startswith(SPENT)}, charges)
+        self.ledger.read({key: read_sums(value) for key, value in values.items() if key.startswith(SPENT)}, charges)
         self.tree.fill(json.loads(f"[{','.join(loops)}]", object_pairs_hook=decode_loop))
         for loop in self.loops.values():
             if loop.engaged or loop.lease is not None or loop.ending is not None:
@@ -177,14 +177,18 @@ class Scene:
             return loop.live
         return loop.live._replace(ms=max(0, now - owner.started_at))
 
-    def mean_cost(self, scope: Scope, now: int) -> int | None:
-        """Return the mean cost of an attempt at a payer's expense, in thousandths of a token."""
+    def mean_use(self, scope: Scope, now: int) -> int | None:
+        """Return what an attempt of a payer uses on average as shares count it, in thousandths of a token."""
         sums = self.ledger.used(scope, now)
-        return sums.cost // sums.attempts if sums.attempts else None
+        return sums.use // sums.attempts if sums.attempts else None
 
     def cost_so_far(self, loop: Loop, now: int) -> int:
-        """Price what an occupied loop has used so far, in thousandths of a token."""
+        """Price what an occupied loop has used so far as budgets count it, in thousandths of a token."""
         return cost_of(self.policy, self.live_usage(loop, now))
+
+    def use_so_far(self, loop: Loop, now: int) -> int:
+        """Price what an occupied loop has used so far as shares count it, in thousandths of a token."""
+        return use_of(self.policy, self.live_usage(loop, now))
 
     def usd_so_far(self, loop: Loop, now: int) -> int:
         """Price what an occupied loop has used so far, in micro-dollars."""

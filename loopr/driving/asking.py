@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.choose import ENGINE
-from loopr.core.ledger import cost_of, usd_of
+from loopr.core.ledger import usd_of
 from loopr.core.model import Failure, Usage
 from loopr.core.naming import judge_room
 from loopr.core.observations import Trouble
@@ -235,15 +235,13 @@ def base_of(kit: Kit, task: Task) -> str:
 def _with_use(task: Task, used: Usage) -> Task:
     """Add what a judge has used to its attempt; its time counts where judges have a lane of their own."""
     live, known = task.loop.live, task.loop.live.tokens
-    if known is None and live.ms:
-        known = cost_of(task.policy, live) // 1000
     tokens = used.tokens if known is None else known + (used.tokens or 0)
     usd = None
     if live.micro_usd is not None or used.micro_usd is not None:  # else all of it is priced as one
         sides = (usd_of(task.policy, each, task.loop.lane or "") for each in (live, used))
         usd = sum(each or 0 for each in sides)
     ms = live.ms + (used.ms if task.policy.type_of(task.loop.type).judge_lanes else 0)
-    rough = live.estimated or used.estimated or (live.tokens is None and known is not None)
+    rough = live.estimated or used.estimated
     return task._replace(loop=task.loop._replace(live=Usage(tokens, usd, ms, rough)))
 
 

@@ -123,6 +123,7 @@ _EVENT = "seq, at, event, version, loop, actor, data"
 _INSERT_EVENT = f"INSERT INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SPENT = ", ".join(Spent._fields)
 _INSERT_SPENT = f"INSERT INTO spent ({_SPENT}) VALUES ({', '.join('?' * len(Spent._fields))})"
+_COUNTED = "sum(CASE WHEN tokens IS NULL AND NOT estimated THEN 0 ELSE cost END)"  # what told no tokens used none
 _PUT = {
     name: f"INSERT INTO {name} (key, body) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
     for name in ROW_TABLES
@@ -315,7 +316,7 @@ class Journal:
         What was measured and what was estimated are never added up: each side of a group is a row of its own.
         """
         query = (
-            f"SELECT {USAGE_KEYS[by]} AS grouped, estimated, count(*), sum(cost), sum(micro_usd), sum(ms)"
+            f"SELECT {USAGE_KEYS[by]} AS grouped, estimated, count(*), {_COUNTED}, sum(micro_usd), sum(ms)"
             " FROM spent WHERE at >= ?1 AND (?2 IS NULL OR at <= ?2) GROUP BY grouped, estimated"
             " ORDER BY grouped, estimated"
         )

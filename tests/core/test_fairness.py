@@ -200,13 +200,13 @@ def test_a_late_joiner_catches_up_on_one_window_only() -> None:
 
 
 def test_use_is_cost_or_time_and_never_zero() -> None:
-    """An attempt that reported no tokens costs its seconds times tokens per second."""
+    """An attempt that reported no tokens counts its seconds times tokens per second in the shares, and nowhere else."""
     story = Story(settings(projects=weights(a=1, b=1)))
     start(story, "a", 1)
     story.choose()
     spend(story, "a/s000", None, ms=3_500)
     assert usage_of(story.forest, "a", ["a"], story.now) == 175_000  # 175 tokens, in thousandths
-    assert story["a/s000"].spent.estimated
+    assert (story["a/s000"].spent.cost, story["a/s000"].spent.estimated) == (0, False)
 
 
 def test_an_occupied_loop_counts_at_least_the_mean() -> None:

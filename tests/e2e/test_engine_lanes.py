@@ -200,9 +200,9 @@ def test_a_plan_stops_at_its_budget(repo: Repo) -> None:
 def test_the_budget_of_everything(repo: Repo, key: str) -> None:
     """A project's and the workspace's budget hold loops back while the engine waits; a higher one goes on at once.
 
-    What nobody has measured is priced by its time, and never as nothing. Until when it waits is told once, and asked.
+    Until when it waits is told once, and asked.
     """
-    plan(repo, "say x", "a b", text="fair_share: {tokens_per_second: 1000000}\n")
+    plan(repo, "say x; used 400", "a b")
     repo.loopr("set", f"{key}.tokens", "1")
     process = repo.begin("start", "plan.md")
     repo.until("landed", 1)

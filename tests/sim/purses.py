@@ -52,7 +52,7 @@ def _known(forest: Forest, scope: Scope, loop: Loop, at: int) -> int | None:
         return own
     for each in _payers(scope, loop):
         sums = [forest.ledger.used_by_type(each, name, at) for name in {*forest.policy.types, *_types(forest)}]
-        if any(one.cost for one in sums):
+        if any(one.use for one in sums):
             return max(one.cost // one.attempts for one in sums if one.attempts)
     return None
 
@@ -60,7 +60,7 @@ def _known(forest: Forest, scope: Scope, loop: Loop, at: int) -> int | None:
 def _of_type(forest: Forest, scope: Scope, loop: Loop, at: int) -> int | None:
     """Return what one of a loop's type costs, as its payer knows it, else its project, else the workspace."""
     found = (forest.ledger.used_by_type(each, loop.type, at) for each in _payers(scope, loop))
-    return next((each.cost // each.attempts for each in found if each.cost), None)
+    return next((each.cost // each.attempts for each in found if each.use), None)
 
 
 def _payers(scope: Scope, loop: Loop) -> tuple[Scope, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from loopr.core.codec import NAMES
 from loopr.core.gates import GATES
 from loopr.core.model import Failure
@@ -18,6 +20,7 @@ from tests.sim.worker import WORKER
 SEEDS = range(300_000, 300_700)
 
 
+@pytest.mark.timeout(600)
 def test_the_simulation_meets_everything_on_the_menu() -> None:
     """A fixed set of worlds meets every event, closes every gate, and suffers every fault, act and class of trouble."""
     rare = {TipsTaken, CompletionUndone}  # of an old journal; of a word against a file that counted in part

@@ -150,7 +150,7 @@ def test_the_story_of_a_loop(journal: Journal) -> None:
 
 
 def test_usage_adds_up(journal: Journal) -> None:
-    """Usage is summed by each key since an instant; what nobody reported stays unknown instead of zero."""
+    """Usage is summed by each key since an instant; an attempt that told no tokens has used none."""
     lines = [
         spent(1, 1_000),
         spent(2, DAY_MS, project="site", micro_usd=None, estimated=True),
@@ -159,7 +159,7 @@ def test_usage_adds_up(journal: Journal) -> None:
     journal.append([draft("ended") for _ in lines], spent=lines, after=0)
     assert journal.spent_since(DAY_MS) == lines[1:]
     assert journal.usage("project") == [
-        Usage("shop", estimated=False, attempts=2, cost=200, micro_usd=4_000, ms=60_000),
+        Usage("shop", estimated=False, attempts=2, cost=100, micro_usd=4_000, ms=60_000),
         Usage("site", estimated=True, attempts=1, cost=100, micro_usd=None, ms=30_000),
     ]
     assert [(each.key, each.estimated) for each in journal.usage("type")] == [

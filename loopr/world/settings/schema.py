@@ -267,7 +267,7 @@ SCHEMA = block(
     fair_share=block(
         "How use is measured.",
         window_hours=positive(24, "The window over which use and budgets are counted."),
-        tokens_per_second=positive(50, "What a second counts where tokens are not reported."),
+        tokens_per_second=positive(50, "What a second counts in the shares where tokens are not reported."),
     ),
     projects=table("Who pays.", _PROJECTS, _PROJECT, {"default": {}}),
     budget=_budget("the workspace, within fair_share.window_hours,"),
