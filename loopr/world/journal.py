@@ -137,12 +137,14 @@ _ONE = {name: f"SELECT body FROM {name} WHERE key = ?" for name in ROW_TABLES}
 class Journal:
     """An open journal; `open` is the way to get one, a `with` block the way to close it."""
 
-    def __init__(self, connection: apsw.Connection, path: Path, busy_ms: int) -> None:
-        """Take over a connection that has been opened and checked."""
+    def __init__(
+        self, connection: apsw.Connection, path: Path, busy_ms: int, again: Callable[[], apsw.Connection]
+    ) -> None:
+        """Take over a connection that has been opened and checked; `again` opens the file to be read once more."""
         self.path = path
         self._connection = connection
         self._busy_ms = busy_ms
-        self._again: Callable[[], apsw.Connection] | None = None
+        self._again = again
         self._file = _file_at(path)
 
     @classmethod
@@ -161,13 +163,11 @@ class Journal:
                 connection = open_reader(path, busy_ms=busy_ms, migrations=migrations)
             else:
                 connection = open_writer(path, create=create, busy_ms=busy_ms, migrations=migrations)
-        journal = cls(connection, path, busy_ms)
-        journal._again = partial(open_reader, path, busy_ms=busy_ms, migrations=migrations)
-        return journal
+        return cls(connection, path, busy_ms, partial(open_reader, path, busy_ms=busy_ms, migrations=migrations))
 
     def _look_again(self) -> None:
         """Read an older file anew, which was copied to be read: it may have gone on, or have become current."""
-        if self._again is not None and is_copy(self._connection) and not self._connection.in_transaction:
+        if is_copy(self._connection) and not self._connection.in_transaction:
             old, self._connection = self._connection, self._again()
             old.close()
 
