@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from loopr.core.shared import Accepted
 from loopr.errors import LooprError, SettingsError, UserError
-from loopr.recall import is_held
+from loopr.recall import is_held, read_accepted
 from loopr.world.settings.sources import PREFIX, PROMPTS, Texts, marks, policy_seal, read_texts
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class InForce:
         self._of: tuple[str, str] | None = None
         self.held_now: list[tuple[str, ...]] = []  # by the last look, for whoever has asked for it
         self._read: dict[str, Texts] = {}
+        self._pinned: Basis | None = None
         self.doubt = ""  # what keeps the texts from loading that were last compared, and are held back
 
     # --- what is in force -----------------------------------------------------------------------------------------
@@ -107,6 +108,8 @@ class InForce:
 
     def _basis_of(self, records: Mapping[str, str], loops: Callable[[], Sequence[str]]) -> Basis:
         """Choose between what is accepted and what the files say."""
+        if self._pinned is not None:
+            return self._pinned
         seal, known = self.written().seal, records.get("accepted")
         accepted, live, *_ = json.loads(known) if known is not None else ("", "")
         if seal == accepted or not accepted:
@@ -122,6 +125,26 @@ class InForce:
             self.forget()
             self.basis = basis
         return known == self.policy_seal(basis)
+
+    def go_by_accepted(self) -> str:
+        """Go by the accepted settings where those in the files do not load, and say what is wrong with these.
+
+        That is enough to hold, to end and to tidy up.
+        """
+        try:
+            self.current  # noqa: B018 - only whether they load
+        except SettingsError as error:
+            if self._overrides:
+                raise
+            try:
+                with self._journal() as journal:
+                    self.use(read_accepted(journal))
+                self.current  # noqa: B018 - so must these
+            except LooprError:
+                raise error from None
+            self._pinned = self.basis
+            return str(error)
+        return ""
 
     def use(self, accepted: Accepted) -> None:
         """Go by accepted settings from now on."""
@@ -253,6 +276,8 @@ class InForce:
         from loopr.core.intake import interpret
         from loopr.core.workspace_events import SettingsHeld
 
+        if self._pinned is not None:  # the mind goes by what it remembers
+            return []
         seen = self.compare(mind.forest.shared.accepted, holds=holds_back(mind.forest))
         if not paper:
             self.secure(seen)

@@ -50,6 +50,8 @@ from loopr.wiring import Workspace
 MOST_NAMED = 5
 STOPPED = DID[e.Stopped]
 _AGAIN = frozenset({"reset", "retry"})
+_HOLDS = frozenset({"pause", "resume", "cancel", "clear", "retry"})
+"""Wishes that need no settings but those from before."""
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 
 
@@ -70,6 +72,8 @@ class Answer(NamedTuple):
 def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: False) -> Answer:
     """Do what is wished, all of it or nothing, and say what came of it; whoever would lose work is asked before."""
     check(wish)
+    if wish.name in _HOLDS:
+        workspace.doubt = workspace.in_force.go_by_accepted()
     if not wish.asks("dry_run"):
         pass_gate(workspace, wish.name, _said(wish), lambda scene: touched(scene, wish))
     course = Course(wish, workspace.actor)

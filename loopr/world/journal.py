@@ -47,8 +47,7 @@ __all__ = [
     "sqlite_version",
 ]
 
-BUSY_MS = 5_000
-CHUNK = 1_000
+BUSY_MS, CHUNK = 5_000, 1_000
 
 
 class Draft(NamedTuple):

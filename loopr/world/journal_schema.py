@@ -122,7 +122,7 @@ def _reader(path: Path, query: str, busy_ms: int, migrations: Sequence[Migration
 
 def _lifted(connection: apsw.Connection, migrations: Sequence[Migration]) -> apsw.Connection:
     """Copy a file of an older version into memory, and bring the copy up to date: a reader writes nothing."""
-    copy = apsw.Connection(":memory:")
+    copy = _Copy(":memory:")
     with _closing_on_error(copy):
         with copy.backup("main", connection, "main") as backup:
             while not backup.done:
@@ -133,9 +133,13 @@ def _lifted(connection: apsw.Connection, migrations: Sequence[Migration]) -> aps
     return copy
 
 
+class _Copy(apsw.Connection):
+    """A connection to a copy in memory; a file's own may have a name that is no text."""
+
+
 def is_copy(connection: apsw.Connection) -> bool:
     """Say whether a connection is to a copy in memory, of a file of an older version."""
-    return not connection.db_filename("main")
+    return isinstance(connection, _Copy)
 
 
 def _uri(path: Path, query: str) -> str:

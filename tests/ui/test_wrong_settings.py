@@ -39,12 +39,32 @@ def test_a_document_stays_one(shop: Desk) -> None:
     assert "zebra" in done.err
 
 
-def test_an_operator_is_heard_beside_an_engine_only(shop: Desk) -> None:
-    """Where an engine goes on by the settings from before, it can be steered; where none does, they come first."""
+@pytest.mark.parametrize("wrong", [WRONG, "{ bad", "types: {code: {run: [}}\n"])
+def test_holding_and_ending_need_no_settings(shop: Desk, wrong: str) -> None:
+    """Without an engine too they go by the accepted settings, and say so; what begins something is refused."""
     shop.start()
-    shop.write("loopr.yml", WRONG)
-    assert shop("pause", "tokens").code == 78
+    shop.write("loopr.yml", wrong)
+    policies = shop("events", "--json").out.count("policy_loaded")
+    for words in (("pause", "tokens"), ("resume", "tokens"), ("cancel", "tokens"), ("retry", "tokens"), ("gc",)):
+        done = shop(*words)
+        assert done.code == 0, (words, done)
+        assert "the settings are wrong, this goes by those from before:\nloopr.yml" in done.err, words
+    assert shop("clear", "--all").code == 0
+    for words in (
+        ("start", "auth.md"),
+        ("run", "--once"),
+        ("reset", "tokens"),
+        ("pause", "tokens", "--set", "zebra=1"),
+    ):
+        assert shop(*words).code == 78, words
+    assert shop("events", "--json").out.count("policy_loaded") == policies
     shop.write("loopr.yml", COMMANDS)
+    assert "settings" not in shop("pause", "tokens").err
+
+
+def test_an_operator_is_heard_beside_an_engine(shop: Desk) -> None:
+    """Where an engine goes on by the settings from before, it can be steered."""
+    shop.start()
     with EngineLock.acquire(Workspace(shop.folder).place.lock, "engine"):
         shop.write("loopr.yml", WRONG)
         assert shop("pause", "tokens").code == 0

@@ -46,6 +46,7 @@ IN_USE = "in use"
 def gc_verb(frame: Frame, dry_run: bool, forget: str | None, yes: bool) -> None:
     """Remove worktrees, branches, refs and run folders that are needed no more; what is not safe elsewhere is kept."""
     workspace = frame.workspace
+    workspace.doubt = workspace.in_force.go_by_accepted()
     if not dry_run:
         pass_gate(workspace, "gc --forget" if forget else "gc", [forget] if forget else [])
     scene = workspace.look().scene
