@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from loopr.core.observations import HarmSeen
 from loopr.driving import sentry
 from loopr.driving.sentry import NOTHING, Changed, Sentry
 from loopr.world.repo import watch
@@ -246,6 +247,24 @@ def test_only_one_that_was_alone_is_to_blame(model: Path, tmp_path: Path) -> Non
     sentry.begin("alone#1")
     git(tmp_path / "repo", "config", "alias.st", "status")
     assert sentry.changed("alone#1").touched == ("config alias.st (is put back)",)
+
+
+def test_what_was_not_told_yet_is_told_by_the_next_engine(model: Path, tmp_path: Path) -> None:
+    """What an engine saw before it was killed is told by the next one, and what that sees counts as something newer."""
+    shutil.copytree(model, tmp_path, dirs_exist_ok=True)
+    ground = ground_of(tmp_path / "repo")
+    killed, after = Sentry(ground, clock=lambda: 5), Sentry(ground, clock=lambda: 7)
+    for run in ("first#1", "second#2"):
+        killed.begin(run)
+    git(tmp_path / "repo", "config", "alias.st", "status")
+    killed.begin("late#1")
+    after.resume(["first#1", "second#2", "late#1"])
+    (told,) = after.look()
+    git(tmp_path / "repo", "config", "alias.lg", "log")
+    (more,) = after.look()
+    assert isinstance(told, HarmSeen) and isinstance(more, HarmSeen)
+    assert (told.names, told.during) == (("config alias.st (is put back)",), ("first", "second"))
+    assert more.number > told.number
 
 
 def test_what_loopr_and_loops_do_all_day_is_no_change(tmp_path: Path) -> None:
