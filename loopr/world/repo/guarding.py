@@ -105,8 +105,11 @@ class _Guard:
         """Return the variables that have git run nothing new in one call."""
         seen = self._overruled.get(door.git_dir)
         if seen is None or seen[0] != _marks(Path(name) for name, *_ in seen[0]):
+            first = [Path(name) for name, *_ in seen[0]] if seen is not None else _first(door)
+            before = {each[0]: each for each in _marks(first)}  # what changes while git reads is read again
             found, files = _programs(door)
-            seen = self._overruled[door.git_dir] = (_marks(files), self._overruling(found))
+            marks = tuple(before.get(str(each)) or _mark(each) for each in files)
+            seen = self._overruled[door.git_dir] = (marks, self._overruling(found))
         return seen[1]
 
     def _overruling(self, found: Mapping[str, str]) -> Environment:
@@ -124,7 +127,7 @@ class _Guard:
 def _programs(door: Door) -> tuple[dict[str, str], list[Path]]:
     """Return the last value of each setting that runs a program, and the files that git reads settings from."""
     found: dict[str, str] = {}
-    files = dict.fromkeys([door.common / "config", door.git_dir / "config.worktree", *_of_person()])
+    files = dict.fromkeys(_first(door))
     for file, key, value in _listed(door):
         files[file] = None
         if runs_program(key):
@@ -132,6 +135,11 @@ def _programs(door: Door) -> tuple[dict[str, str], list[Path]]:
         if _INCLUDES.fullmatch(key):  # that one may be made later
             files[file.parent / Path(value).expanduser()] = None
     return found, list(files)
+
+
+def _first(door: Door) -> list[Path]:
+    """List the files that git looks for at a place, whether they are there or not."""
+    return [door.common / "config", door.git_dir / "config.worktree", *_of_person()]
 
 
 def _of_person() -> list[Path]:

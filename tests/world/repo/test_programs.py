@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from loopr.driving.sentry import Sentry
-from loopr.world.repo import commits, keeping
-from loopr.world.repo.calls import GUARDS, GitFailed
+from loopr.world.repo import commits, guarding, keeping
+from loopr.world.repo.calls import GUARDS, Door, GitFailed
 from loopr.world.repo.ground import KEPT, Ground
 from loopr.world.repo.guarding import guard_as_begun
 from loopr.world.repo.landing import end_judging, lay_candidate
@@ -135,6 +135,24 @@ def test_no_program_runs_in_a_process_that_came_later(scene: Scene, kind: str) -
     guard_as_begun(scene.ground)
     scene.by_engine()
     assert not scene.ran.exists()
+
+
+def test_no_program_runs_that_is_planted_while_settings_are_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is set in the instant in which the engine reads the settings is seen by its next call of git."""
+    Sentry(scene.ground).begin("one#1")
+    tree, real = take(scene.ground, NAME).folder, guarding._programs
+    git(scene.root, "config", "user.email", "other@example.org")  # so that they are read again
+
+    def late(door: Door) -> tuple[dict[str, str], list[Path]]:
+        found = real(door)
+        monkeypatch.setattr(guarding, "_programs", real)
+        scene.plant(["config filter.e.clean RUN"], tree)
+        return found
+
+    monkeypatch.setattr(guarding, "_programs", late)
+    scene.ground.door.run("rev-parse", "HEAD")
+    guard = GUARDS[scene.ground.common]
+    assert "filter.e.clean" in guard(scene.ground.door).values()
 
 
 def test_a_filter_in_an_included_file_goes_on_in_a_process_that_came_later(scene: Scene) -> None:
