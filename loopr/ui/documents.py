@@ -180,18 +180,14 @@ def coming(workspace: Workspace, at: int | None, wanted: Leases | None = None) -
         return next_round(forest, now)
 
     body = foretell(forest)
-    read, told = forest, dict[str, Row]()
-    while True:
-        loops = (read.loops[each.id] for each in _rests_on(forest, body) if each.id in read.loops)
-        fresh = [each for each in unread(workspace, read, loops) if each["id"] not in told]
-        if not fresh:
-            return body | {"unread": list(told.values())}
-        from loopr.driving.first_look import learn_files  # slow to import, and most files are as they were read
+    if not unread(workspace, forest, _rests_on(forest, body)):
+        return body | {"unread": []}
+    from loopr.driving.first_look import learn_files  # slow to import, and most files are as they were read
 
-        told |= {each["id"]: each for each in fresh}
-        with workspace.rehearsal(at) as engine:
-            learn_files(engine, told)
-            forest, body = engine.forest, foretell(engine.forest)
+    found = unread(workspace, forest, forest.tree.walk(), most=None)  # what comes instead may rest on any
+    with workspace.rehearsal(at) as engine:
+        learn_files(engine, [each["id"] for each in found])
+        return foretell(engine.forest) | {"unread": found}
 
 
 def _rests_on(scene: Scene, body: Row) -> Iterator[Loop]:

@@ -27,11 +27,14 @@ def is_served(workspace: Workspace) -> bool:
     return serves(workspace.engine())
 
 
-def unread(workspace: Workspace, scene: Scene, loops: Iterable[Loop]) -> list[Row]:
-    """List the files of some loops that differ from what was read; none while an engine looks at them."""
+def unread(workspace: Workspace, scene: Scene, loops: Iterable[Loop], most: int | None = MOST_LOOKED) -> list[Row]:
+    """List the files of some loops that differ from what was read; none while an engine looks at them.
+
+    Of very many loops only the first ones are looked at, unless `most` says otherwise.
+    """
     if is_served(workspace):
         return []
-    found = ((each, _differs(workspace, scene, each)) for each in islice(loops, MOST_LOOKED))
+    found = ((each, _differs(workspace, scene, each)) for each in islice(loops, most))
     return [{"id": loop.id, "file": _file(scene, loop), "text": text} for loop, text in found if text]
 
 
