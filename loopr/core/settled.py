@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
-from loopr.core.forest import Forest
 from loopr.core.gates import closed_gates, line_holder, own_gates_open, scope_is_held
 from loopr.core.limits import lane_full
 from loopr.core.model import FINISHED, Gate, Loop, Status
+from loopr.core.scene import Scene
+
+if TYPE_CHECKING:  # verbs that only show ask here too, and need no forest
+    from loopr.core.forest import Forest
 
 _ENDED_BADLY = frozenset({Status.FAILED, Status.PARKED})
 _CEILINGS = frozenset({"apart", "budget", "project", "type", "capacity"})
@@ -57,18 +61,30 @@ def _moves(forest: Forest, loop: Loop, now: int) -> bool:
     return loop.id in forest.ready and _will_go(forest, loop, now)
 
 
-def _is_written(forest: Forest, loop: Loop) -> bool:
+def may_go_on(scene: Scene, among: Iterable[str], now: int) -> bool:
+    """Say whether something happens to some loops, or to what they wait for, or will, that no person has to begin."""
+    return any(_goes_on(scene, loop, now) for loop, _ in _concerned(scene, among))
+
+
+def _goes_on(scene: Scene, loop: Loop, now: int) -> bool:
+    """Say whether a loop is at work, or comes to be by itself."""
+    if loop.occupying or loop.status is not Status.PENDING:
+        return loop.occupying
+    return _will_go(scene, loop, now) and (not scene.settles(loop) or _is_written(scene, loop))
+
+
+def _is_written(forest: Scene, loop: Loop) -> bool:
     """Say whether a loop that completes by declaration will do so; a person must mend what refused its file."""
     place = forest.policy.place_of(loop.id, loop.type)
     return place not in forest.shared.problems and not scope_is_held(forest, loop)
 
 
-def _will_go(forest: Forest, loop: Loop, now: int) -> bool:
+def _will_go(forest: Scene, loop: Loop, now: int) -> bool:
     """Say whether every closed gate of a loop that waits will open by itself."""
     return all(_opens(forest, loop, gate, now) for gate in closed_gates(forest, loop, now))
 
 
-def _opens(forest: Forest, loop: Loop, gate: Gate, now: int) -> bool:
+def _opens(forest: Scene, loop: Loop, gate: Gate, now: int) -> bool:
     """Say whether a closed gate opens by itself: at an instant, or when others give back what they have taken."""
     if gate.until is not None:
         return True
@@ -89,7 +105,7 @@ def standing(forest: Forest, loops: Iterable[str], now: int) -> Standing:
     return next((each for each in (Standing.STUCK, Standing.SPENT, Standing.WAITING) if each in found), Standing.DONE)
 
 
-def _of(forest: Forest, loop: Loop, needed: bool, now: int) -> Standing:
+def _of(forest: Scene, loop: Loop, needed: bool, now: int) -> Standing:
     """Say how one loop stands; a person who cancelled it has settled that, unless another loop needs it."""
     if loop.status in _ENDED_BADLY:
         return Standing.STUCK
@@ -103,14 +119,14 @@ def _of(forest: Forest, loop: Loop, needed: bool, now: int) -> Standing:
     return Standing.SPENT if "budget" in closed else Standing.WAITING
 
 
-def _has_no_lane(forest: Forest, loop: Loop) -> bool:
+def _has_no_lane(forest: Scene, loop: Loop) -> bool:
     """Say whether every lane that a loop may use is parked: that is as bad as being parked itself."""
     if forest.settles(loop) or not own_gates_open(forest, loop):
         return False
     return all(forest.shared.lane(name).parked for name in forest.lanes_of(loop))
 
 
-def _concerned(forest: Forest, tops: Iterable[str]) -> Iterator[tuple[Loop, bool]]:
+def _concerned(forest: Scene, tops: Iterable[str]) -> Iterator[tuple[Loop, bool]]:
     """Go through some loops with all below them, and through what they wait for; the latter are said to be needed."""
     waiting = [(top, True, False) for top in tops if top in forest.loops]
     met: set[tuple[str, bool, bool]] = set()
@@ -128,7 +144,7 @@ def _concerned(forest: Forest, tops: Iterable[str]) -> Iterator[tuple[Loop, bool
             waiting += ((name, below, True) for name, below in _awaited(forest, loop))
 
 
-def _awaited(forest: Forest, loop: Loop) -> Iterator[tuple[str, bool]]:
+def _awaited(forest: Scene, loop: Loop) -> Iterator[tuple[str, bool]]:
     """Name the loops that a pending one waits for, and whether for all below them too."""
     if loop.parent is not None and forest.loops[loop.parent].status is not Status.COMPLETE:
         yield loop.parent, False

@@ -5,8 +5,11 @@ Knows their names and rows. Must never know how one is formed, nor a terminal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from loopr.core.gates import closed_gates
 from loopr.core.model import Gate, Status
+from loopr.core.prospects import prospect
 from loopr.core.scene import Scene
 from loopr.errors import NotFound
 from loopr.ui.views import Row, document, instant, loop_row
@@ -29,7 +32,28 @@ def find_convoy(scene: Scene, text: str) -> str:
     return name
 
 
-def convoy_row(scene: Scene, name: str) -> Row:
+def progress_row(scene: Scene, tops: Sequence[str], now: int) -> Row:
+    """Return how far some loops have come with all below them, and the longest way still to go."""
+    row = prospect(scene, tops, now)._asdict()
+    return row | {"way": list(row["way"])}
+
+
+def way_words(row: Row) -> str:
+    """Say how long the longest way still is, and whether nothing goes on; nothing where nothing is left."""
+    if row["total"] == row["complete"]:
+        return ""
+    stranded = "; stranded: nothing of it goes on by itself" if row["stranded"] else ""
+    return f"the longest way: {len(row['way'])} loop{'s' * (len(row['way']) != 1)}{stranded}"
+
+
+def progress_words(row: Row) -> str:
+    """Say what there is of some loops beside the complete ones, and how far they have to go."""
+    kinds = (("at_work", "at work"), ("waits", "waiting"), ("failed", "failed"))
+    counts = ", ".join(f"{row[key]} {words}" for key, words in kinds if row[key])
+    return "; ".join(filter(None, [counts, way_words(row)]))
+
+
+def convoy_row(scene: Scene, name: str, now: int) -> Row:
     """Return one convoy with its counts."""
     convoy = scene.shared.convoys[name]
     return {
@@ -38,12 +62,13 @@ def convoy_row(scene: Scene, name: str) -> Row:
         "total": len(convoy.members),
         "done": sum(map(scene.tree.done, convoy.members)),
         "landed_at": instant(convoy.landed_at),
+        "progress": progress_row(scene, convoy.members, now),
     }
 
 
 def convoys_document(scene: Scene, now: int) -> Row:
     """Return all convoys."""
-    return document(now, {"convoys": [convoy_row(scene, name) for name in sorted(scene.shared.convoys)]})
+    return document(now, {"convoys": [convoy_row(scene, name, now) for name in sorted(scene.shared.convoys)]})
 
 
 def convoy_document(scene: Scene, name: str, now: int) -> Row:
@@ -51,7 +76,7 @@ def convoy_document(scene: Scene, name: str, now: int) -> Row:
     members = scene.shared.convoys[name].members
     holding = {row["id"]: row for each in members for row in _holding(scene, each, now)}
     loops = [loop_row(scene, scene.loops[each], now) for each in members]
-    return document(now, {"convoy": convoy_row(scene, name), "loops": loops, "holding": list(holding.values())})
+    return document(now, {"convoy": convoy_row(scene, name, now), "loops": loops, "holding": list(holding.values())})
 
 
 def _holding(scene: Scene, member: str, now: int) -> list[Row]:

@@ -11,11 +11,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopr.core.gates import first_closed
+from loopr.core.grouping import ready_loops
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.shared import Host
 from loopr.errors import NotFound, UserError
 from loopr.ui import story, views
+from loopr.ui.convoys import progress_row
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
 from loopr.ui.unattended import unattended
@@ -87,8 +89,11 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
 
     engine = workspace.engine()
     body = views.status(seen.scene, seen.now, engine, workspace.changed_sources(seen.scene))
-    body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine)])
     body["unread"] = unread(workspace, seen.scene, telling(seen.scene))
+    body["ready"] = sum(1 for _ in ready_loops(seen.scene, seen.now))
+    plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
+    body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]
+    body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine, body["ready"])])
     if found := held(workspace, seen.scene.shared.accepted):
         body["warnings"].insert(0, found.words)
     if is_full(state := workspace.place.state):
@@ -106,7 +111,8 @@ def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:
         attempts = []
     body = views.show(seen.scene, found, seen.now, attempts)
     children = (seen.scene.loops[each] for each in seen.scene.tree.children(found.id))
-    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found, *children)))}
+    body["unread"] = unread(workspace, seen.scene, behind(seen.scene, (found, *children)))
+    return body | {"progress": progress_row(seen.scene, [found.id], seen.now)}
 
 
 def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:

@@ -16,12 +16,15 @@ from loopr.ui.unfinished import unfinished
 WORDS = "no engine runs: `loopr run` goes on"
 
 
-def unattended(scene: Scene, now: int, holder: Mapping[str, Any] | None) -> str:
-    """Say that something is left to do and no engine runs; nothing where one does, or where nothing could go on."""
+def unattended(scene: Scene, now: int, holder: Mapping[str, Any] | None, ready: int | None = None) -> str:
+    """Say that something is left to do and no engine runs; nothing where one does, or where nothing could go on.
+
+    `ready` is how many loops are ready, where that is known already.
+    """
     if serves(holder):
         return ""
     found = scene.occupancy.total and unfinished(scene)
-    return WORDS if found or next(ready_loops(scene, now), None) is not None else ""
+    return WORDS if found or (ready if ready is not None else any(ready_loops(scene, now))) else ""
 
 
 def unattended_loop(scene: Scene, loop: Loop, holder: Mapping[str, Any] | None, *, runnable: bool) -> str:

@@ -17,10 +17,10 @@ HEAD = {"schema", "generated_at"}
 DOCUMENTS = {
     "tree": "workspace loops counts lanes unread",
     "ls": "workspace loops counts lanes unread",
-    "status": "engine paused capacity counts queue lanes projects problems moved offered warnings unread",
+    "status": "engine paused capacity counts queue lanes projects problems moved offered warnings unread ready plans",
     "next": "at grants held unread",
     "why a": "id runnable gates offered score story unread",
-    "show a": "loop attempts children frees denied unread",
+    "show a": "loop attempts children frees denied unread progress",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
     "start -n p.md": "workspace loops counts lanes dry_run plans",
 }

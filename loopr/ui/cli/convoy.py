@@ -12,7 +12,7 @@ from loopr.core.scene import Scene
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed, reading
 from loopr.ui.cli.steer import steer
-from loopr.ui.convoys import convoy_document, convoy_row, convoys_document, find_convoy
+from loopr.ui.convoys import convoy_document, convoy_row, convoys_document, find_convoy, progress_words
 from loopr.ui.times import say_clock
 from loopr.ui.vocabulary import Wish
 
@@ -70,7 +70,8 @@ def show_verb(frame: Frame, name: str) -> None:
     if frame.as_json:
         frame.document(body)
         return
-    frame.lines([f"@{found}  {_stands(scene, found, scene.shared.convoys[found], seen.now)}"])
+    stands = _stands(scene, found, scene.shared.convoys[found], seen.now)
+    frame.lines(render.wrap(f"@{found}  ", stands, frame.width))
     rows = [(each["id"], each["type"], "done" if each["done"] else each["status"]) for each in body["loops"]]
     frame.lines(render.table(rows, frame.width))
     held = body["holding"]
@@ -84,10 +85,14 @@ def show_verb(frame: Frame, name: str) -> None:
 
 def _stands(scene: Scene, name: str, convoy: Convoy, now: int) -> str:
     """Say how far a convoy has come."""
-    row = convoy_row(scene, name)
+    row = convoy_row(scene, name, now)
     counts = f"{row['done']} of {row['total']} done"
     if convoy.landed_at is not None:
         return f"{counts}, landed {say_clock(convoy.landed_at, now)}"
     if not convoy.members:
         return f"{counts}: without members it never lands"
-    return f"{counts}: it lands at the engine's next turn" if row["done"] == row["total"] else counts
+    if row["done"] == row["total"]:
+        return f"{counts}: it lands at the engine's next turn"
+    below = row["progress"]
+    more = f" ({below['complete']} of {below['total']} loops)" if below["total"] != row["total"] else ""
+    return f"{counts}{more}: {progress_words(below)}"

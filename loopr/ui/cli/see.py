@@ -17,6 +17,7 @@ from loopr.core.scene import Scene
 from loopr.errors import NotFound, UserError
 from loopr.ui import documents, render, views
 from loopr.ui.cli.frame import Frame, reading
+from loopr.ui.convoys import way_words
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
 from loopr.ui.story import moved_words
@@ -175,6 +176,8 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         ("slots", f"{capacity['occupied']}{ceiling}"),
         *zip(chain(("full",), repeat("")), capacity["full"], strict=False),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
+        ("ready", str(body["ready"]) if body["ready"] else ""),
+        ("stands", ", ".join(f"{each['id']} is stranded" for each in body["plans"] if each["stranded"])),
         ("host", seen.scene.shared.host[0]),
     ]
     lines = render.block(pairs)
@@ -240,6 +243,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
         ("used", _used(row["usage"])),
         ("subtree", render.roll_up(seen.scene, found) if row["below"]["total"] else ""),
+        ("ahead", way_words(body["progress"]) if row["below"]["total"] else ""),
         ("worktree", row["worktree"] or ""),
         ("input", row["input"] or ""),
         ("output", row["output"]),

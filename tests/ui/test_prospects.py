@@ -1,0 +1,101 @@
+"""How far convoys and parents have come, the longest way still to go, and what is stranded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from loopr.core import wishes
+from loopr.core.model import Failure
+from tests.ui.calls import loopr
+from tests.ui.scenes import COMMANDS, Desk, flat
+
+CHAIN = """\
+---
+id: p
+specs:
+  - {id: a}
+  - {id: b, needs: [a]}
+  - {id: c, needs: [b]}
+  - {id: d}
+---
+# P
+"""
+
+
+@pytest.fixture
+def chain(shop: Desk) -> Desk:
+    """Give a plan with three specs in a row and one beside them, which a convoy has two of."""
+    shop.write("loopr.yml", COMMANDS.replace("run: make spec", "run: make spec, approve: true"))
+    shop.start(CHAIN)
+    shop.wish(wishes.form_convoy, "c", ("p/b", "p/d"))
+    return shop
+
+
+def progress(desk: Desk, *words: str) -> dict[str, Any]:
+    """Return how far something has come."""
+    body = desk(*words, "--json").document
+    found: dict[str, Any] = body.get("progress") or body["convoys"][0]["progress"]
+    return found
+
+
+def convoy(desk: Desk) -> dict[str, Any]:
+    """Return how far the convoy has come."""
+    (row,) = desk("status", "--json").document["plans"]
+    assert row | {"id": "p"} == row
+    found: dict[str, Any] = loopr("convoy", "list", "-C", desk.folder, "--json").document["convoys"][0]["progress"]
+    return found
+
+
+def test_the_longest_way(chain: Desk) -> None:
+    """The way goes over what is needed, also where that is no member, and leaves out what is complete."""
+    assert progress(chain, "show", "p")["way"] == ["p/a", "p/b", "p/c"]
+    assert convoy(chain)["way"] == ["p/a", "p/b"]
+    chain.choose()
+    chain.land("p/d")
+    assert convoy(chain) | {"total": 2, "at_work": 0, "waits": 2} == convoy(chain)
+
+
+def test_counts(chain: Desk) -> None:
+    """What is complete, at work, waiting and failed adds up to the whole."""
+    chain.choose()
+    chain.run("p/a")
+    chain.run("p/d")
+    chain.end("p/d", Failure.CONFIG, "no make")
+    found = progress(chain, "show", "p")
+    keys = ("total", "complete", "at_work", "waits", "failed", "stranded")
+    assert [found[each] for each in keys] == [5, 1, 1, 2, 1, False]
+    lines = chain.lines("show", "p")
+    assert "ahead    the longest way: 3 loops" in lines
+
+
+def test_stranded(chain: Desk) -> None:
+    """A convoy is stranded once nothing that it waits for goes on by itself: what it needs counts, members or not."""
+    chain.choose()
+    chain.run("p/d")
+    chain.end("p/d", Failure.CONFIG, "no make")
+    assert not convoy(chain)["stranded"]  # p/a is at work, which p/b needs
+    chain.run("p/a")
+    chain.end("p/a", Failure.CONFIG, "no make")
+    assert convoy(chain)["stranded"]
+    words = "0 of 2 done: 1 waiting, 1 failed; the longest way: 2 loops; stranded: nothing of it goes on by itself"
+    said = " ".join(loopr("convoy", "show", "-C", chain.folder, "@c").out.split("\n\n")[0].split())
+    assert words in said
+    assert "stands  p is stranded" in chain.lines("status")
+    chain("reset", "p/a")
+    assert not convoy(chain)["stranded"]
+
+
+def test_what_waits_for_a_person_is_stranded(shop: Desk) -> None:
+    """A plan of which a person must write all that is left goes no further by itself."""
+    shop.write("loopr.yml", COMMANDS.replace("spec: {child: phase, run: make spec}", "spec: {child: phase}"))
+    shop.start(flat("a"))
+    (row,) = shop("status", "--json").document["plans"]
+    assert row["stranded"] == (shop("status", "--json").document["ready"] == 0)
+
+
+def test_ready_loops_are_counted(chain: Desk) -> None:
+    """`status` counts the loops that no gate holds back, as `ls --ready` lists them."""
+    assert chain("status", "--json").document["ready"] == 2 == len(chain.lines("ls", "--ready"))
+    assert any(line.split() == ["ready", "2"] for line in chain.lines("status"))
