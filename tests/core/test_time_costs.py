@@ -35,7 +35,7 @@ def test_who_was_never_served_has_used_nothing() -> None:
     """A hang of twenty minutes that ended in a limit is free of tokens and money, and twenty minutes of a share."""
     lanes = {"default": LanePolicy(micro_usd_per_mtok=5_000_000)}
     policy = settings(projects=projects(budget=Budget(tokens=10, micro_usd=10)), lanes=lanes)
-    story = tell(f"plan p: a; b\n{BUSY}\nended p/a: limited 429", policy)
+    story = tell(f"plan p: a\n{BUSY}\nended p/a: limited 429", policy)
     used = story.forest.ledger.used(("project", "default"), story.now)
     assert (used.cost, used.usd, used.ms) == (0, 0, 1_200_000)
     assert usage_of(story.forest, "default", ["default"], story.now) == 1_200 * 50 * 1000
