@@ -23,7 +23,7 @@ from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
 from loopr.ui.terminal import Terminal
 from loopr.ui.times import say_clock
-from loopr.ui.views import budget_warnings, queue_warning
+from loopr.ui.warnings import budget_warnings, queue_warning
 
 Write = Callable[[str], object]
 Size = Callable[[], tuple[int, int]]

@@ -7,21 +7,19 @@ Knows the forest and the words for it. Must never know a terminal, a protocol or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 from loopr.core.fairness import usage_of
 from loopr.core.gates import closed_gates
-from loopr.core.grouping import Waits, budget_waits, queue_depth
+from loopr.core.grouping import Waits, queue_depth
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.limits import FULL, crew_of, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
 from loopr.core.offering import owner_of
-from loopr.core.overlap import overlapping
 from loopr.core.policy import Budget
 from loopr.core.releasing import releases
 from loopr.core.scene import Scene
@@ -30,10 +28,10 @@ from loopr.core.shared import WORKSPACE
 from loopr.core.tips import BRANCH_PLACE
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
+from loopr.ui.warnings import budget_warnings, warnings
 
 Row = dict[str, Any]
 SCHEMA = 1
-MOST_OVERLAPS = 5
 
 
 @lru_cache(1024)
@@ -306,33 +304,6 @@ def problems(scene: Scene) -> list[Row]:
         if loop.landed:
             text = f"its work has landed and is no longer declared: `git revert {loop.landed}`"
             found.append({"place": loop_id, "text": text, "loop": loop_id})
-    return found
-
-
-def queue_warning(scene: Scene, depth: Mapping[str, int]) -> str:
-    """Say that more loops wait for a slot than they should, and of which types; nothing where it is not so."""
-    waiting, (soft, _) = sum(depth.values()), scene.policy.queue_limits()
-    if soft is None or waiting <= soft:
-        return ""
-    types = ", ".join(f"{count} {name}" for name, count in depth.items())
-    return f"queue delayed; respecting caps ({waiting} waiting: {types}; the soft limit is {soft})"
-
-
-def budget_warnings(scene: Scene, now: int, say: Callable[[int], str | None]) -> list[str]:
-    """Say how many loops wait for each budget that is used up, and until when; nothing where none is."""
-    return [
-        f"{reason}: {count} loop{'s wait' if count != 1 else ' waits'}{f' until {say(until)}' if until else ''}"
-        for (reason, until), count in budget_waits(scene, now).items()
-    ]
-
-
-def warnings(scene: Scene, depth: Mapping[str, int]) -> list[str]:
-    """List what a person may want to know; `depth` is how many wait for a slot, by type."""
-    late = queue_warning(scene, depth)
-    found = [late] if late else []
-    busy = [scene.loops[each] for each in scene.occupancy.loops]
-    for one, other, what in islice(overlapping(busy), MOST_OVERLAPS):
-        found.append(f"{one.id} and {other.id} are at work at once, and both mean to touch {what} (`files`)")
     return found
 
 

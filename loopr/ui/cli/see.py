@@ -24,6 +24,7 @@ from loopr.ui.story import moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.unattended import unattended, unattended_loop
 from loopr.ui.unread import unread, words
+from loopr.ui.warnings import warnings
 from loopr.wiring import Scenery
 
 ROOM = 60
@@ -94,7 +95,7 @@ def _remarks(seen: Scenery, alone: str) -> list[str]:
     lines += [
         f"offered: {render.plain(offered_words(scene, scene.loops[each]))}" for each in sorted(scene.tree.offered)
     ]
-    return [*lines, *views.warnings(scene, queue_depth(scene, now)), *filter(None, [alone])]
+    return [*lines, *warnings(scene, queue_depth(scene, now)), *filter(None, [alone])]
 
 
 @click.command("ls")
