@@ -7,7 +7,7 @@ Knows the forest and the words for it. Must never know a terminal, a protocol or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import attrgetter
@@ -17,7 +17,7 @@ from loopr.core.fairness import usage_of
 from loopr.core.gates import closed_gates
 from loopr.core.grouping import Waits, queue_depth
 from loopr.core.ledger import PROJECT, Sums
-from loopr.core.limits import FULL, crew_of, lane_closed
+from loopr.core.limits import FULL, crew_of, full_ceilings, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
 from loopr.core.offering import owner_of
 from loopr.core.policy import Budget
@@ -187,19 +187,6 @@ def _lane_row(scene: Scene, name: str, lane: Lane) -> Row:
     }
 
 
-def _full(scene: Scene) -> Iterator[str]:
-    """Name the settings whose ceilings are reached: no further loop may start because of these."""
-    policy, occupied = scene.policy, scene.occupancy
-    if not policy.unbounded and occupied.total >= policy.max_loops:
-        yield "concurrency.max_loops"
-    if policy.api_ceiling is not None and occupied.api_calls >= policy.api_ceiling:
-        yield "concurrency.max_api_calls"
-    for name in policy.types:
-        limit = policy.per_type.get(name)
-        if limit is not None and occupied.by_type.get(name, 0) >= limit:
-            yield f"concurrency.per_type.{name}"
-
-
 def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: Iterable[str] = ()) -> Row:
     """Return what the workspace as a whole is doing; `changed` are plan files that were edited since their start."""
     policy, hold = scene.policy, scene.shared.holds.get(WORKSPACE)
@@ -221,7 +208,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
                 },
                 "max_api_calls": policy.max_api_calls,
                 "api_calls": occupied.api_calls,
-                "full": list(_full(scene)),
+                "full": list(full_ceilings(scene)),
             },
             "counts": counts(scene.tree.walk()),
             "queue": {"depth": sum(depth.values()), "by_type": depth, "soft_limit": soft, "hard_limit": hard},
