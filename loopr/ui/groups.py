@@ -190,3 +190,13 @@ def _plural(why: str, number: int) -> str:
         return words
     first, _, rest = words.partition(" ")
     return f"{_PLURALS.get(first, first)} {rest}".replace("since it was", "since they were")
+
+
+def reached(scene: Scene, names: Iterable[str]) -> list[Loop]:
+    """List the loops that holds of some names reach, each once."""
+    met: dict[str, Loop] = {}
+    for name in names:
+        project = name.removeprefix(PROJECT) if name.startswith(PROJECT) else None
+        loops = scene.tree.walk(name if name in scene.loops else None)
+        met |= {each.id: each for each in loops if project in (None, each.project)}
+    return list(met.values())

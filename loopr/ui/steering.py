@@ -6,7 +6,7 @@ know what a wish leads to (`core/wishes.py`), nor a terminal or a protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
@@ -236,7 +236,7 @@ class Course:
         """Say what else belongs to the answer: what a pause lets run on, what would start next (see `_rehearse`)."""
         more: Row = {"groups": rows(self.groups)}
         if self.wish.name == "pause":
-            return more | {"running": [each.id for each in _reached(forest, self.names) if each.status in _LIVE]}
+            return more | {"running": [each.id for each in reached(forest, self.names) if each.status in _LIVE]}
         if self.wish.name == "dispatch":
             return more | {"dry_run": self.wish.asks("dry_run"), "next": None}
         return more
@@ -340,13 +340,3 @@ def _named(scene: Scene, text: str, wish: Wish) -> str | None:
     if prefix == PROJECT and text not in scene.shared.holds:
         plans_of(scene, text)  # one that nobody knows is refused
     return text
-
-
-def _reached(scene: Scene, names: Iterable[str]) -> list[Loop]:
-    """List the loops that holds of some names reach, each once."""
-    met: dict[str, Loop] = {}
-    for name in names:
-        project = name.removeprefix(PROJECT) if name.startswith(PROJECT) else None
-        loops = scene.tree.walk(name if name in scene.loops else None)
-        met |= {each.id: each for each in loops if project in (None, each.project)}
-    return list(met.values())
