@@ -36,6 +36,7 @@ from loopr.ui.groups import (
     mark,
     members,
     plans_of,
+    reached,
     rows,
     shown,
 )
