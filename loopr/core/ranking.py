@@ -168,6 +168,15 @@ class Ready:
             heappop(self._backoffs)
         return self._backoffs[0][0] if self._backoffs else None
 
+    def waiting(self) -> Iterator[tuple[int, str]]:
+        """Go through those that wait for a backoff, over by now or not, with its end; in no order."""
+        yield from ((at, loop_id) for at, loop_id, stamp in self._backoffs if self._stamps.get(loop_id) == stamp)
+
+    @property
+    def changes(self) -> int:
+        """How often a loop was put in its group or among those that wait."""
+        return self._stamp
+
     def groups(self) -> Iterator[tuple[GroupKey, Group]]:
         """Go through the groups that have members."""
         yield from self._groups.items()

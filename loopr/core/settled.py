@@ -38,16 +38,16 @@ class Standing(IntEnum):
 def is_settled(forest: Forest, now: int, among: Iterable[str] | None = None) -> bool:
     """Say whether no attempt lives, no effect is owed, and no closed gate will open by itself.
 
-    `among` asks it of some loops only, with all below them and whatever they wait for.
+    `among` asks it of some loops only, with all below them and whatever they wait for. To ask lets nobody into a group:
+    a backoff that ends meanwhile would be over, and wake no engine.
     """
-    forest.advance(now)
     if among is not None:
         return not any(_moves(forest, loop, now) for loop, _ in _concerned(forest, among))
     if forest.occupancy.total or any(_is_written(forest, forest.loops[each]) for each in forest.settling):
         return False
     if forest.shared.engine.draining:
         return True
-    if forest.ready.next_backoff() is not None:
+    if any(at > now or _will_go(forest, forest.loops[each], now) for at, each in forest.ready.waiting()):
         return False
     return not any(_will_go(forest, forest.loops[next(iter(group.members))], now) for _, group in forest.ready.groups())
 

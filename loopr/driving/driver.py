@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from loopr.core import events as e
 from loopr.core import observations as o
-from loopr.core.choose import choose, next_wake
+from loopr.core.choose import choose
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
@@ -27,6 +27,7 @@ from loopr.driving.keeping import JOURNAL_PLACE
 from loopr.driving.leaving import Leaving, Wish, leaves_nothing, longest_grace_secs
 from loopr.driving.looking import Looking
 from loopr.driving.resting import BUSY_MS, Resting
+from loopr.driving.rounds import Rounds
 from loopr.driving.rules import PLACE, Rules
 from loopr.driving.upkeep import Upkeep
 from loopr.engine import Engine
@@ -72,6 +73,7 @@ class Driver:
         self._wisher = ""
         self._unheard: list[o.Observation] = []
         self._recalls = 0
+        self._rounds = Rounds()
         self._grants = False  # not before all artifacts have been looked at
         self._told: dict[str, str] = {}
         self._trouble = ""
@@ -198,6 +200,7 @@ class Driver:
         if self._leaving.unwritten:
             self._jobs.hear(self._attempts.poll())
             self._jobs.poll()
+            self._rounds.put_off(now)
             self._say(show, [])
             return
         self._check_journal(now)
@@ -208,13 +211,15 @@ class Driver:
         seen = self._unheard + list(self._sense(now))
         self._step("sensed")
         grants = self._looking.has_read_all()
-        if seen or events or grants != self._grants or self._is_time(now):
+        if seen or events or grants != self._grants or self._rounds.is_due(self.engine.mind, now):
             try:
                 events += self.engine.learn(seen, choose if grants else None)
+                self._rounds.done(self.engine.mind, now)
                 self._grants = grants
                 self._unheard, self._trouble = [], ""
             except WorldError as error:  # nothing is forgotten that has come back from the world
                 self._unheard, self._trouble = seen, str(error)
+                self._rounds.put_off(now)
         events += self._heed_wish()
         self._step("remembered")
         self._act(events)
@@ -225,7 +230,8 @@ class Driver:
         now = self.engine.mind.now()
         rests = self.resting.rests(self._poll, idle=self._is_idle(), now=now)
         look = self._looking.next_look(calm=rests)
-        times = [next_wake(self.forest, now), self._jobs.next_due(), look, now + self.resting.most_ms(rests=rests)]
+        most = now + self.resting.most_ms(rests=rests)
+        times = [self._rounds.due(self.engine.mind), self._jobs.next_due(), look, most]
         wait = 0 if self._jobs.has_news else max(0, min(each for each in times if each is not None) - now)
         if self._unheard:
             wait = BUSY_MS
@@ -285,14 +291,6 @@ class Driver:
             for place, text in present.items():
                 yield o.Noticed(place, text)
             self._told = present
-
-    def _is_time(self, now: int) -> bool:
-        """Say whether something may have changed by itself."""
-        wake = next_wake(self.forest, self._last_wake)
-        self._last_wake = now
-        return wake is not None and wake <= now
-
-    _last_wake = 0
 
     def _heed_wish(self) -> list[Event]:
         """Do as a person asks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from loopr.core.choose import next_wake
 from loopr.core.model import Status
 from loopr.core.observations import FileRefused, HostSeen
 from loopr.core.policy import Budget, Policy
@@ -64,6 +65,34 @@ def test_what_waits_for_people_and_money(policy: Policy, text: str, settled: boo
     story = tell(text, policy)
     assert rests(story) is settled
     assert rests(story, "p") is settled
+
+
+@pytest.mark.parametrize("loops", [(), ("p",)])
+def test_to_ask_takes_no_instant_away(loops: tuple[str, ...]) -> None:
+    """A backoff that ends before somebody asks still wakes the engine, and the loop runs."""
+    story = tell("plan p: a\nchoose p/a\nbegan p/a\nended p/a: infra died")
+    ends = next_wake(story.forest, story.now)
+    assert ends is not None
+    before, story.now = story.now, ends
+    assert not rests(story, *loops)
+    assert next_wake(story.forest, before) == ends
+    assert story.choose() == ["p/a"]
+
+
+def test_a_backoff_that_is_over_holds_nobody() -> None:
+    """A loop whose backoff has ended before anything was chosen rests like any other behind a closed gate."""
+    story = tell("""
+        plan p: a; b
+        choose p/a p/b
+        began p/a
+        ended p/a: infra died
+        began p/b
+        ended p/b: lane no such account
+    """)
+    assert not rests(story)
+    story.now += 60_000
+    assert rests(story)
+    assert rests(story, "p")
 
 
 def test_a_resting_lane_under_a_hold_is_settled() -> None:
