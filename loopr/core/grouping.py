@@ -34,7 +34,8 @@ class GroupKey(NamedTuple):
 def group_key(scene: Scene, loop: Loop) -> GroupKey:
     """Say with whom a loop opens and closes: a serial loop with its line, unless it holds the line itself."""
     own = scene.policy.type_of(loop.type)
-    line = (loop.id if loop.holds_line else loop.parent or loop.id) if scene.is_serial(loop) else ""
+    is_serial, suspects = loop.serial or not own.parallel, scene.shared.suspects
+    line = (loop.id if loop.holds_line else loop.parent or loop.id) if is_serial else ""
     return GroupKey(
         loop.project,
         "" if scene.loops[loop.plan].budget.unlimited else loop.plan,
@@ -42,7 +43,7 @@ def group_key(scene: Scene, loop: Loop) -> GroupKey:
         tuple([crew.lanes for crew in scene.crews_of(loop)]),
         line,
         loop.command or own.has_command,
-        tuple([each.number for each in scene.shared.suspects if loop.id in each.loops]),
+        tuple([each.number for each in suspects if loop.id in each.loops]) if suspects else (),
         loop.vain_on,
         loop.in_vain,
     )
@@ -81,19 +82,35 @@ class Waits:
         return self._of_groups[key]
 
 
-def queue_depth(scene: Scene, now: int) -> dict[str, int]:
-    """Count, by type, the pending loops whose only closed gates are ceilings: of a type, project, lane or the whole."""
-    waits: dict[GroupKey, bool] = {}
+class Queue(NamedTuple):
+    """How many loops wait for nothing but a ceiling, by type, and how many wait for nothing at all."""
+
+    depth: dict[str, int]
+    ready: int
+
+
+def queue(scene: Scene, now: int) -> Queue:
+    """Count those that wait for a slot, and those that no gate holds back: what a group shares is asked once."""
+    waits: dict[GroupKey, bool | None] = {}
     depth: dict[str, int] = {}
+    ready = 0
     for loop in scene.loops.values():
         if loop.status is not Status.PENDING or now < loop.not_before or not own_gates_open(scene, loop):
             continue
         key = group_key(scene, loop)
         if key not in waits:
-            waits[key] = key.command and _only_ceilings(scene, loop, now)
-        if waits[key]:
+            waits[key] = _only_ceilings(scene, loop, now) if key.command else False
+        found = waits[key]
+        if found is None:
+            ready += 1
+        elif found:
             depth[key.type] = depth.get(key.type, 0) + 1
-    return dict(sorted(depth.items()))
+    return Queue(dict(sorted(depth.items())), ready)
+
+
+def queue_depth(scene: Scene, now: int) -> dict[str, int]:
+    """Count, by type, the pending loops whose only closed gates are ceilings: of a type, project, lane or the whole."""
+    return queue(scene, now).depth
 
 
 def ready_loops(scene: Scene, now: int) -> Iterator[Loop]:
@@ -129,12 +146,14 @@ def budget_waits(scene: Scene, now: int) -> dict[tuple[str, int | None], int]:
     return found
 
 
-def _only_ceilings(scene: Scene, loop: Loop, now: int) -> bool:
-    """Say whether a ceiling, and nothing but ceilings, holds a loop back."""
+def _only_ceilings(scene: Scene, loop: Loop, now: int) -> bool | None:
+    """Say whether nothing but ceilings hold a loop back, None where nothing that it shares with others does."""
     closed = {name for name, check in SHARED_GATES if check(scene, loop, now) is not None}
+    if not closed:
+        return None
     if "lane" in closed and not any(_is_full(scene, name, now) for name in crew_of(scene, loop, now).lanes):
         return False
-    return bool(closed) and closed <= _CEILINGS
+    return closed <= _CEILINGS
 
 
 def _is_full(scene: Scene, name: str, now: int) -> bool:

@@ -48,6 +48,7 @@ def longest_way(scene: Scene, tops: Iterable[str]) -> tuple[str, ...]:
     """Return the longest row of loops of which each must be complete before the next, up to the end of some loops."""
     lengths: dict[_Point, int] = {}
     before: dict[_Point, _Point | None] = {}
+    rests_on: dict[_Point, list[_Point]] = {}
     goals = [(top, True) for top in tops]
     stack = list(goals)
     while stack:
@@ -55,7 +56,9 @@ def longest_way(scene: Scene, tops: Iterable[str]) -> tuple[str, ...]:
         if point in lengths:
             stack.pop()
             continue
-        awaited = list(_awaited(scene, *point))
+        awaited = rests_on.pop(point, None)
+        if awaited is None:
+            awaited = rests_on[point] = list(_awaited(scene, *point))
         open_ones = [each for each in awaited if each not in lengths and each not in before]
         before.setdefault(point, None)
         if open_ones:
@@ -86,8 +89,23 @@ def _awaited(scene: Scene, loop_id: str, deep: bool) -> Iterator[_Point]:
     loop = scene.loops[loop_id]
     if deep:
         yield loop_id, False
-        yield from ((each, True) for each in scene.tree.children(loop_id) if not scene.tree.done(each))
+        yield from _open_children(scene, loop_id)
     elif loop.status not in FINISHED:
         yield from ((each, True) for each in loop.needs if each in scene.loops and not scene.tree.done(each))
         if loop.parent is not None and scene.loops[loop.parent].status is not Status.COMPLETE:
             yield loop.parent, False
+
+
+def _open_children(scene: Scene, loop_id: str) -> Iterator[_Point]:
+    """List the children that are not done; of those that have nothing below and no needs, one stands for all."""
+    is_met = False
+    for name in scene.tree.children(loop_id):
+        loop = scene.loops[name]
+        if scene.tree.has_children(name):
+            if not scene.tree.done(name):
+                yield name, True
+        elif loop.status is not Status.COMPLETE:
+            is_alike = not loop.needs and loop.status not in FINISHED
+            if not (is_alike and is_met):
+                yield name, False
+            is_met = is_met or is_alike

@@ -97,6 +97,10 @@ class Tree:
         found = self._roots if loop_id is None else self._children.get(loop_id, ())
         return [each for _, each in found]
 
+    def has_children(self, loop_id: str) -> bool:
+        """Say whether a loop has declared children."""
+        return bool(self._children.get(loop_id))
+
     def former_children(self, loop_id: str) -> list[str]:
         """List the children that are no longer declared."""
         gone = self.by_status[Status.INVALIDATED]

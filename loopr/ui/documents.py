@@ -11,7 +11,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopr.core.gates import first_closed
-from loopr.core.grouping import ready_loops
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.shared import Host
@@ -90,7 +89,6 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     engine = workspace.engine()
     body = views.status(seen.scene, seen.now, engine, workspace.changed_sources(seen.scene))
     body["unread"] = unread(workspace, seen.scene, telling(seen.scene))
-    body["ready"] = sum(1 for _ in ready_loops(seen.scene, seen.now))
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
     body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]
     body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine, body["ready"])])

@@ -15,7 +15,7 @@ from typing import Any
 
 from loopr.core.fairness import usage_of
 from loopr.core.gates import closed_gates
-from loopr.core.grouping import Waits, queue_depth
+from loopr.core.grouping import Waits, queue
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.limits import FULL, crew_of, full_ceilings, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
@@ -190,7 +190,7 @@ def _lane_row(scene: Scene, name: str, lane: Lane) -> Row:
 def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: Iterable[str] = ()) -> Row:
     """Return what the workspace as a whole is doing; `changed` are plan files that were edited since their start."""
     policy, hold = scene.policy, scene.shared.holds.get(WORKSPACE)
-    depth = queue_depth(scene, now)
+    depth, ready = queue(scene, now)
     soft, hard = policy.queue_limits()
     occupied = scene.occupancy
     return document(
@@ -212,6 +212,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             },
             "counts": counts(scene.tree.walk()),
             "queue": {"depth": sum(depth.values()), "by_type": depth, "soft_limit": soft, "hard_limit": hard},
+            "ready": ready,
             "lanes": lanes(scene),
             "projects": projects(scene, now),
             "problems": problems(scene),

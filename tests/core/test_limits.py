@@ -13,7 +13,7 @@ from loopr.core import observations as o
 from loopr.core.backoff import backoff_ms, half_up
 from loopr.core.choose import next_wake
 from loopr.core.gates import closed_gates
-from loopr.core.grouping import budget_waits, group_key, queue_depth
+from loopr.core.grouping import budget_waits, group_key, queue, queue_depth, ready_loops
 from loopr.core.ledger import Sums, charge_of
 from loopr.core.limits import reserved, rest_ms, usual
 from loopr.core.model import Loop, Usage
@@ -839,6 +839,23 @@ def test_which_gates_make_a_queue(numbers: dict[str, Any], depth: int) -> None:
     """A ceiling makes a queue, a budget does not."""
     story = tell("plan p: a; b; c\nchoose p/a", settings(**numbers))
     assert sum(queue_depth(story.forest, story.now).values()) == depth
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told", "ready"),
+    [
+        ({}, "", 3),
+        ({}, "pause p/c", 2),
+        ({}, "host sick", 0),
+        ({}, "choose p/a, p/b, p/c\nended p/a: infra died", 0),
+        ({"max_loops": 1}, "choose p/a", 0),
+    ],
+)
+def test_ready_loops_are_counted_as_they_are_listed(numbers: dict[str, Any], told: str, ready: int) -> None:
+    """One pass counts the queue and the ready loops: as many as there are in the list of these."""
+    story = tell(f"plan p: a; b; c; d needs a\n{told}", settings(**numbers))
+    assert queue(story.forest, story.now).ready == ready
+    assert len(list(ready_loops(story.forest, story.now))) == ready
 
 
 def test_a_resting_lane_makes_no_queue() -> None:

@@ -99,3 +99,19 @@ def test_ready_loops_are_counted(chain: Desk) -> None:
     """`status` counts the loops that no gate holds back, as `ls --ready` lists them."""
     assert chain("status", "--json").document["ready"] == 2 == len(chain.lines("ls", "--ready"))
     assert any(line.split() == ["ready", "2"] for line in chain.lines("status"))
+
+
+def test_one_of_many_alike_stands_for_all(shop: Desk) -> None:
+    """The longest way is found over a loop with needs too, where siblings without any come before it."""
+    shop.start(CHAIN.replace("{id: d}", "{id: d}\n  - {id: e}\n  - {id: f, needs: [c, e]}"))
+    assert progress(shop, "show", "p")["way"][-4:] == ["p/a", "p/b", "p/c", "p/f"]
+
+
+def test_a_plan_needs_no_convoy(chain: Desk) -> None:
+    """The status tells of every plan, without being asked, what a convoy of all its loops would."""
+    (row,) = chain("status", "--json").document["plans"]
+    chain.wish(wishes.form_convoy, "all", ("p",))
+    convoys = loopr("convoy", "list", "-C", chain.folder, "--json").document["convoys"]
+    (same,) = [each["progress"] for each in convoys if each["name"] == "@all"]
+    assert row == {"id": "p"} | same
+    assert row["total"] == 5 and row["way"]

@@ -32,6 +32,23 @@ def test_a_workspace_at_work(shop: Desk) -> None:
     ]
 
 
+def test_what_is_paused_queued_ready_and_active(shop: Desk) -> None:
+    """The four counts of a scheduler are told side by side, in words and as data."""
+
+    def told() -> tuple[object, ...]:
+        """Return them."""
+        body = shop("status", "--json").document
+        return bool(body["paused"]), body["queue"]["depth"], body["ready"], body["capacity"]["occupied"]
+
+    shop.start(flat(f"s{n}" for n in range(8)))
+    assert told() == (False, 0, 8, 0)
+    assert "ready   8" in shop.lines("status")
+    shop.choose()
+    assert told() == (False, 3, 0, 5)
+    shop("pause", "--all")
+    assert told() == (True, 0, 0, 5)
+
+
 def test_no_ceiling(shop: Desk) -> None:
     """Without a ceiling the number of taken slots is told alone, and there are no queue limits."""
     shop("set", "concurrency.max_loops", "0")
