@@ -70,6 +70,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "max_iterations": policy.type_of(loop.type).max_iterations,
         "attempt": loop.attempt,
         "failures": loop.failures,
+        "launch_failures": loop.launch_failures,
         "conflicts": loop.conflicts,
         "score": score(policy, loop, now)._asdict(),
         "gates": [gate_row(gate) for gate in (closed_gates(scene, loop, now) if gates is None else gates)],

@@ -442,13 +442,16 @@ def _begun(repo: Repo, lease: dict[str, Any]) -> Process:
     ids=str,
 )
 def test_what_would_be_taken_is_foretold(repo: Repo, words: list[str]) -> None:
-    """`next --pull` shows the leases that `lease take` grants then, in that order, and remembers nothing of it."""
+    """`next --pull` shows the leases that `lease take` grants then, in that order, each time, and remembers nothing."""
     more = "projects: {web: {}}\nconcurrency: {max_loops: 4}\ndispatch: {batch_size: 1}\n"
     plan(repo, "{id: a, run: 'true'};b;c;e", more=more)
     repo.write({"web.md": "---\nid: web\nproject: web\nchildren: [{id: d}]\n---\n# Web\n"})
     repo.loopr("start", "--no-run", "web.md")
     before = len(repo.events())
     body = repo.loopr("next", "--pull", *words, "--json").document
+    asked = ("next", "--pull", *words, "--json", "--at", "+1m")
+    at = ("--at", repo.loopr(*asked).document["generated_at"])
+    assert repo.loopr(*asked[:-2], *at).out == repo.loopr(*asked[:-2], *at).out
     assert len(repo.events()) == before
     shown = [(each["id"], each["lease"]) for each in body["grants"]]
     assert bool(shown) == ("plan" not in words)

@@ -82,6 +82,21 @@ def test_a_convoy_goes_next(four: Desk) -> None:
     assert [each["id"] for each in answer.document["done"]] == found["taken"]
 
 
+def test_a_convoy_is_dispatched_as_capacity_allows(four: Desk) -> None:
+    """One word puts a whole convoy ahead of all others, and no ceiling is passed for it: who does not fit is next."""
+    form(four, "late", "p/d", "q/x", "q/y")
+    four("set", "concurrency.max_loops", "2")
+    assert group(four("dispatch", "@late", "--json"))["taken"] == ["p/d", "q/x", "q/y"]
+    assert four.choose() == ["p/d", "q/x"]
+    assert four.choose() == []
+    four.run("p/d")
+    four.end("p/d", Failure.CONFIG, "no make")
+    assert four.choose() == ["q/y"]
+    four.run("q/x")
+    four.end("q/x", Failure.CONFIG, "no make")
+    assert len(four.choose()) == 1
+
+
 def test_a_parent_that_is_complete_stands_for_those_below_it(four: Desk) -> None:
     """`dispatch PLAN` puts what is pending below it ahead; one that is pending is meant itself."""
     answer = four("dispatch", "p")

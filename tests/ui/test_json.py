@@ -26,8 +26,8 @@ DOCUMENTS = {
 }
 LOOP_KEYS = (
     "id type title status done below project parent needs depth generation iteration max_iterations attempt failures "
-    "conflicts score gates lease lane agent branch base_commit worktree input output usage created_at started_at "
-    "updated_at reason"
+    "launch_failures conflicts score gates lease lane agent branch base_commit worktree input output usage "
+    "created_at started_at updated_at reason"
 )
 LOOP = set(LOOP_KEYS.split())
 PARTS = {

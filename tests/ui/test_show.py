@@ -169,3 +169,19 @@ def test_a_loop_that_is_gone_can_still_be_shown(shop: Desk) -> None:
     shop.start(flat(["b"]))
     assert "status   invalidated" in shop.lines("show", "p/a")
     assert shop.lines("why", "p/a")[1].endswith("it is no longer declared by its parent")
+
+
+def test_failures_are_told(shop: Desk) -> None:
+    """How many attempts failed in a row, and how many did not even start, is told beside the last reason."""
+    shop.start(flat(["a"]))
+    assert not [line for line in shop.lines("show", "p/a") if line.startswith("failures")]
+    for number, launch in enumerate((False, True, True)):
+        assert shop.choose() == ["p/a"]
+        shop.end("p/a", Failure.INFRA, f"no worktree {number}", launch=launch)
+        shop.clock.at += 300_000
+    lines = shop.lines("show", "p/a")
+    assert "failures  3, 2 of them did not start" in lines
+    (row,) = (each for each in shop("ls", "--json").document["loops"] if each["id"] == "p/a")
+    assert (row["failures"], row["launch_failures"]) == (3, 2)
+    assert "no worktree 2" in row["reason"]
+    assert shop("show", "p/a", "--json").document["loop"]["launch_failures"] == 2

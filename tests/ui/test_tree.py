@@ -273,6 +273,23 @@ def test_the_queue_warns(shop: Desk) -> None:
     assert "queue delayed; respecting caps (7 waiting: 7 spec; the soft limit is 3)" in shop.lines("tree")
 
 
+def test_the_queue_warns_of_each_type(shop: Desk) -> None:
+    """The warning tells how many of each type wait, in the tree and in the status."""
+    shop("set", "queue.soft_limit", "3")
+    shop("set", "concurrency.per_type.spec", "1")
+    shop("set", "concurrency.per_type.phase", "1")
+    shop.start(flat(["a", "b", "c"]))
+    shop.choose()
+    shop.land("p/a", "k; l; m")
+    shop.choose()
+    words = "queue delayed; respecting caps (3 waiting: 2 phase, 1 spec; the soft limit is 3)"
+    assert words not in shop.lines("tree")
+    shop("set", "queue.soft_limit", "2")
+    words = words.replace("is 3", "is 2")
+    assert words in shop.lines("tree")
+    assert f"warning: {words}" in shop.lines("status")
+
+
 # --- width and characters -----------------------------------------------------------------------------------------
 
 WIDE = "漢字かな交じり文 👩‍💻 ÅÅÅ ﷽ " * 8

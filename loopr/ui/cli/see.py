@@ -242,6 +242,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("frees", ", ".join(body["frees"])),
         ("agent", _agent(seen.scene, found, seen.now)),
         ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
+        ("failures", _failures(row)),
         ("used", _used(row["usage"])),
         ("subtree", render.roll_up(seen.scene, found) if row["below"]["total"] else ""),
         ("ahead", way_words(body["progress"]) if row["below"]["total"] else ""),
@@ -285,6 +286,12 @@ def _attempt_lines(attempts: list[views.Row], width: int) -> list[str]:
         by = f"{each['agent']}: " if each["agent"] else ""
         lines += render.wrap(head, render.plain(f"{by}{each['outcome'] or 'has not ended'}"), width)
     return lines
+
+
+def _failures(row: views.Row) -> str:
+    """Say how many attempts in a row ended without a verdict, and how many of the last ones did not even start."""
+    unstarted = row["launch_failures"]
+    return f"{row['failures']}{f', {unstarted} of them did not start' if unstarted else ''}" if row["failures"] else ""
 
 
 def _used(usage: views.Row) -> str:
