@@ -127,7 +127,13 @@ def _first_below(forest: Forest, open_groups: Open, below: tuple[str, ...], now:
     """Return the loop with the highest score among those whose ids begin so."""
     names = [each for _, group in open_groups for each in group.members if each.startswith(below)]
     loops = [forest.loops[each] for each in names]
-    return min(loops, key=lambda each: (-score(forest.policy, each, now).total, each.created, each.id), default=None)
+
+    def rank(loop: Loop) -> tuple[int, int, str]:
+        """Say how soon a loop goes: the smaller, the sooner."""
+        total = score(forest.policy, loop, now, forest.priority_of(loop)).total
+        return -total, loop.created, loop.id
+
+    return min(loops, key=rank, default=None)
 
 
 def _dispatched(forest: Forest, open_groups: Open) -> Loop | None:
@@ -153,19 +159,27 @@ def _best(forest: Forest, groups: Open, now: int) -> Candidate | None:
 
 
 def _starving(forest: Forest, groups: Open, now: int) -> Candidate | None:
-    """Return who has been ready longest, if that is too long."""
+    """Return who has been ready for too long: the highest priority first, up to twice that time; then the longest.
+
+    Priorities below 0 are served after what is better and ready, however long they wait.
+    """
     limit = forest.policy.starvation_ms
     if not limit or now - limit < 0:
         return None
-    found: list[Candidate] = []
+    found: list[tuple[int, Candidate]] = []
     for _, group in groups:
         floor = group_ready_since(forest, forest.loops[next(iter(group.members))])
-        if floor > now - limit:
-            continue
-        head = group.longest(floor)
-        if head is not None and head.rank <= now - limit:
-            found.append(head)
-    return min(found, default=None)
+        heads = group.longest(floor) if floor <= now - limit else ()
+        found += [(-priority, head) for priority, head in heads if head.rank <= now - limit]
+    if found and min(found)[0] > 0:
+        best = max(group.highest() for _, group in groups)
+        found = [each for each in found if -each[0] == best]
+    else:
+        found = [each for each in found if each[0] <= 0]
+    longest = min((head for _, head in found), default=None)
+    if longest is None or longest.rank <= now - 2 * limit:
+        return longest
+    return min(found)[1]
 
 
 def grant(forest: Forest, loop: Loop, now: int, *, holder: str = ENGINE, pull: bool = False) -> e.LeaseGranted:

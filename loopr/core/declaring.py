@@ -89,6 +89,7 @@ def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, se
         files=entry.files,
         budget=entry.budget,
         agent=entry.agent or "" if entry.run is None else "",
+        priority=entry.priority,
     )
 
 
@@ -176,7 +177,7 @@ def _doubted(scene: Scene, wanted: Wanted, entry: Entry) -> Wanted:
 
 def has_own_keys(entry: Entry) -> bool:
     """Say whether an entry, or one nested in it, has a key that only a person may set."""
-    own = entry.run, entry.agent, entry.check
+    own = entry.run, entry.agent, entry.check, entry.priority
     return any(each is not None for each in own) or not entry.budget.unlimited or any(map(has_own_keys, entry.children))
 
 

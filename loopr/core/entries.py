@@ -40,6 +40,7 @@ class Entry:
     parallel: bool | None = None
     children: tuple[Entry, ...] = ()
     implied: bool = False
+    priority: int | None = None
     position: Position = field(default=START, compare=False)
 
 
@@ -57,10 +58,11 @@ class Artifact:
     text: str = ""
     warnings: tuple[str, ...] = ()
     project_at: Position = field(default=START, compare=False)
+    priority: int | None = None
 
 
 def identity(entry: Entry) -> str:
-    """Return the digest of what would make a loop other work: never its place, needs, budget or nested children."""
+    """Return the digest of what would make a loop other work: never its place, needs, budget, priority or children."""
     return _digest([entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check])
 
 
@@ -88,6 +90,8 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
         plain["budget"] = {key: limit for key, limit in limits.items() if limit is not None}
     if entry.parallel is not None:
         plain["parallel"] = entry.parallel
+    if entry.priority is not None:
+        plain["priority"] = entry.priority
     if entry.children:
         plain["children"] = [encode_entry(child) for child in entry.children]
     return plain
@@ -108,6 +112,7 @@ def decode_entry(plain: Mapping[str, Any]) -> Entry:
         parallel=plain.get("parallel"),
         children=tuple(decode_entry(child) for child in plain.get("children", ())),
         implied=plain.get("implied", False),
+        priority=plain.get("priority"),
     )
 
 

@@ -14,13 +14,23 @@ from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedSca
 from loopr.core.needs import Sibling, check_siblings
 from loopr.core.policy import NO_BUDGET, Budget
 from loopr.core.slugs import id_problem, one_line, pattern_problem, slug
-from loopr.core.values import kind, read_budget, read_command, read_flag, read_text, read_texts, refuse_key, shown
+from loopr.core.values import (
+    kind,
+    read_budget,
+    read_command,
+    read_flag,
+    read_priority,
+    read_text,
+    read_texts,
+    refuse_key,
+    shown,
+)
 
 MAX_CHILDREN = 1000
 MAX_DEPTH = 8
 STAMP_KEY = "loopr"
-ARTIFACT_KEYS = ("id", "title", "project", "parallel", "budget", STAMP_KEY)
-ENTRY_KEYS = ("id", "title", "body", "needs", "files", "run", "agent", "check", "budget", "parallel")
+ARTIFACT_KEYS = ("id", "title", "project", "parallel", "budget", "priority", STAMP_KEY)
+ENTRY_KEYS = ("id", "title", "body", "needs", "files", "run", "agent", "check", "budget", "priority", "parallel")
 UNTRUSTED_KEYS = ("id", "title", "body", "needs", "files", "parallel")
 OWN_WORK_KEYS = ("run", "agent", "check")
 
@@ -56,6 +66,11 @@ class Reading:
         """Read the budget, unlimited where it is left out."""
         pair = pairs.get("budget")
         return read_budget(self.findings, pair.value) if pair else NO_BUDGET
+
+    def priority(self, pairs: Mapping[str, Pair]) -> int | None:
+        """Read how much sooner than others it goes, or None where it is left out."""
+        pair = pairs.get("priority")
+        return read_priority(self.findings, pair.value) if pair else None
 
     def id(self, pairs: Mapping[str, Pair], default: str) -> str:
         """Read an id that was written, or fall back on one that was made."""
@@ -134,7 +149,7 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
     if not entry_id:
         reading.findings.refuse(value.at, "an entry needs an id or a title", "write `title: ...`")
         return None
-    _check_trust(reading, pairs)
+    check_trust(reading, pairs)
     needs, needs_at = _read_needs(reading, pairs)
     children = pairs.get(CHILDREN)
     nested = read_children(reading, children.value, type_name, depth + 1) if children else ()
@@ -152,6 +167,7 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
         budget=reading.budget(pairs),
         parallel=reading.flag(pairs, "parallel"),
         children=nested,
+        priority=reading.priority(pairs),
         position=value.at,
     )
     return Sibling(entry, pairs["id"].value.at if "id" in pairs else value.at, needs_at)
@@ -181,7 +197,7 @@ def check_files(findings: Findings, texts: tuple[tuple[str, Position], ...]) -> 
     return tuple(dict.fromkeys(text for text, _ in texts))
 
 
-def _check_trust(reading: Reading, pairs: Mapping[str, Pair]) -> None:
+def check_trust(reading: Reading, pairs: Mapping[str, Pair]) -> None:
     """Refuse what a loop may not say of its children: a command that it chose would run with nobody asked."""
     if reading.distrusted is None:
         return

@@ -23,7 +23,17 @@ from loopr.core.events import Event
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.moving import begin
 from loopr.core.scene import Scene
-from loopr.core.trust import approve_file, cleared, doubted, may_take_file, offered_file, unkept, unread, when
+from loopr.core.trust import (
+    approve_file,
+    cleared,
+    doubted,
+    may_take_file,
+    offered_file,
+    plan_terms,
+    unkept,
+    unread,
+    when,
+)
 
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 _TAKES_A_FILE = frozenset({Status.PENDING, Status.PARKED, Status.FAILED, Status.COMPLETE}) | _LIVE
@@ -36,6 +46,7 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
         project=seen.artifact.project,
         identity=plan_identity(seen.artifact),
         budget=seen.artifact.budget,
+        priority=seen.artifact.priority,
     )
     known = scene.loops.get(seen.plan)
     bound = scene.shared.plans.get(seen.plan)
@@ -76,7 +87,7 @@ def plan_declares(scene: Scene, artifact: Artifact) -> bool:
 
 
 def _take_plan_terms(scene: Scene, loop: Loop, terms: Terms) -> Iterator[Event]:
-    """A plan's own file changes its title, project and budget at once; its children are compared apart."""
+    """A plan's own file changes its title, project, budget and priority at once; its children are compared apart."""
     if loop.status is not Status.INVALIDATED and loop.terms != terms:
         yield e.EntryChanged(loop.id, terms)
         yield from hand_down_project(scene, loop.id)
@@ -104,9 +115,7 @@ def _file_seen(scene: Scene, seen: o.FileSeen, now: int) -> Iterator[Event]:
         yield from clear_problem(scene, seen.place)
         yield e.ArtifactAccepted(loop.id, seen.digest)
         if loop.parent is None:
-            said = seen.artifact
-            terms = loop.terms._replace(title=said.title, project=said.project, budget=said.budget)
-            yield from _take_plan_terms(scene, loop, terms)
+            yield from _take_plan_terms(scene, loop, plan_terms(loop, seen.artifact))
         yield from declare_children(scene, loop.id, seen.artifact)
     elif loop.status is Status.AWAITING:
         yield from clear_problem(scene, seen.place)

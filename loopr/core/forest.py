@@ -19,7 +19,7 @@ from loopr.core.ledger import Charge, charge_of, plan_key
 from loopr.core.lifecycle import evolve
 from loopr.core.model import Loop, Spent, Status, encode_loop
 from loopr.core.policy import Policy
-from loopr.core.ranking import Ready
+from loopr.core.ranking import Rank, Ready
 from loopr.core.scene import Scene
 from loopr.core.scoring import fixed_score
 from loopr.core.shared import Denied
@@ -145,8 +145,7 @@ class Forest(Scene):
     def _reconsider_around(self, event: e.LoopEvent, old: Loop | None, new: Loop) -> None:
         """Look again at the loop itself and at those whose own gates an event about it can open or close."""
         self._reconsider(new.id)
-        moved = old is not None and (old.place != new.place or (old.budget != new.budget and new.parent is None))
-        if isinstance(event, e.Held | e.Lifted) or moved:
+        if isinstance(event, e.Held | e.Lifted) or (old is not None and _moves_below(old, new)):
             for below in self.tree.walk(new.id) if new.status is not Status.INVALIDATED else ():
                 self._reconsider(below.id)
         elif old is not None and Status.COMPLETE in (old.status, new.status) and _differ(old, new):
@@ -171,8 +170,9 @@ class Forest(Scene):
 
     def _enter(self, loop: Loop) -> None:
         """Let a loop whose own gates are open stand in its group."""
-        fixed = fixed_score(self.policy, loop)
-        self.ready.enter(loop, group_key(self, loop), self.tree.order(loop), fixed, ready_since(self, loop))
+        priority = self.priority_of(loop)
+        rank = Rank(fixed_score(self.policy, loop, priority), priority, ready_since(self, loop))
+        self.ready.enter(loop, group_key(self, loop), self.tree.order(loop), rank)
 
     def advance(self, now: int) -> None:
         """Let every loop whose backoff has ended by now stand in its group."""
@@ -250,6 +250,13 @@ class Forest(Scene):
         for event, at in events:
             forest.apply(event, at)
         return forest
+
+
+def _moves_below(old: Loop, new: Loop) -> bool:
+    """Say whether all below a loop stand elsewhere now: its place, its priority, or the budget of a plan changed."""
+    if (old.place, old.priority) != (new.place, new.priority):
+        return True
+    return new.parent is None and old.budget != new.budget
 
 
 def _differ(old: Loop, new: Loop) -> bool:

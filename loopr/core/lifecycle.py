@@ -97,7 +97,9 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
         "its entry declares other children: settled anew",
         gives_way=True,
     ),
-    e.EntryChanged: _row(_ALL - {S.INVALIDATED}, None, "place, needs, parallel, budget: at once, nothing is run again"),
+    e.EntryChanged: _row(
+        _ALL - {S.INVALIDATED}, None, "place, needs, budget and the like: at once, nothing is run again"
+    ),
     e.Undeclared: _row(_ALL - {S.INVALIDATED}, S.INVALIDATED, "with its subtree", gives_way=True),
     e.DeclaredAgain: _row(
         S.INVALIDATED, frozenset({S.PENDING, S.COMPLETE}), "complete if its finished work has the same input"

@@ -127,8 +127,8 @@ class Terms(NamedTuple):
     """What an entry says of a loop: the part of a `Loop` that comes from its parent's artifact.
 
     `identity` is the digest of what would make it other work, `outline` that of its nested children, if it has any;
-    `checked` if it names a check. A child is `on_offer` while it has what only a person may say, and came with a file
-    that no person has taken yet.
+    `checked` if it names a check; `priority` as it was said, if it was. A child is `on_offer` while it has what only a
+    person may say, and came with a file that no person has taken yet.
     """
 
     title: str
@@ -144,6 +144,7 @@ class Terms(NamedTuple):
     agent: str = ""
     checked: bool = False
     on_offer: bool = False
+    priority: int | None = None
 
 
 class Loop(NamedTuple):
@@ -170,6 +171,7 @@ class Loop(NamedTuple):
     agent: str = ""
     checked: bool = False
     on_offer: bool = False
+    priority: int | None = None
     created: int = 0
 
     status: Status = Status.PENDING

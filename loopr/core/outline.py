@@ -24,6 +24,7 @@ from loopr.core.fields import (
     MAX_DEPTH,
     STAMP_KEY,
     Reading,
+    check_trust,
     outline_problem,
     read_children,
     read_pairs,
@@ -86,8 +87,7 @@ def read_outline(
     `fields` is its front matter, `body` the text after it, which begins on line `body_line` of `source`; `whole` is the
     text of the file without stamps (the default is `body`), `depth` the number of ancestors of the loop it belongs to.
     """
-    trusted = not written_by_loop or (type_name in types and types[type_name].trust_outline)
-    reading = Reading(Ladder(types), Findings(source), None if trusted else type_name)
+    reading = Reading(Ladder(types), Findings(source), _distrusted(type_name, types) if written_by_loop else None)
     lines = read_lines(reading.findings, body, body_line)
     pairs = _read_top(reading, fields, type_name)
     title = reading.title(pairs) or first_title(lines, reading.ladder, type_name)
@@ -105,9 +105,15 @@ def read_outline(
         text=body,
         warnings=tuple(reading.findings.warnings),
         project_at=pairs["project"].value.at if "project" in pairs else START,
+        priority=_read_priority(reading, pairs, type_name, depth),
     )
     reading.findings.raise_if_any()
     return artifact
+
+
+def _distrusted(type_name: str, types: Mapping[str, TypePolicy]) -> str | None:
+    """Name the type of a loop that wrote an artifact, unless it may say all in one."""
+    return None if type_name in types and types[type_name].trust_outline else type_name
 
 
 def _implied(ladder: Ladder, type_name: str, title: str, whole: str) -> tuple[Entry, ...]:
@@ -147,6 +153,17 @@ def _read_declared(
     siblings = list(item_siblings(reading.findings, items, child))
     check_siblings(reading.findings, siblings)
     return tuple(each.entry for each in siblings)
+
+
+def _read_priority(reading: Reading, pairs: Mapping[str, Pair], type_name: str, depth: int) -> int | None:
+    """Read how much sooner than others a plan goes; below the plan its parent's outline says it, or nothing does."""
+    if depth and "priority" in pairs:
+        message = f"the priority of a {type_name} stands in its parent's outline, so this is never read"
+        reading.findings.refuse(pairs["priority"].at, message, "write it beside the entry, or at the top of the plan")
+        return None
+    if reading.distrusted is not None:
+        check_trust(reading, {key: pair for key, pair in pairs.items() if key == "priority"})
+    return reading.priority(pairs)
 
 
 def _read_project(reading: Reading, pairs: Mapping[str, Pair]) -> str:

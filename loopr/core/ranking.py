@@ -2,12 +2,14 @@
 
 Loops whose own gates are open stand in groups that open and close as a whole (`gates.SHARED_GATES`). Inside a group,
 those with the same fixed part of the score form a class: there an older loop never ranks lower, whatever the instant,
-so one heap a class is exact at every instant. A pick compares the heads of a few dozen classes. A second pair of heaps
-per group keeps who has been ready longest. Knows no gate and no share between projects.
+so one heap a class is exact at every instant. A pick compares the heads of a few dozen classes: those that age may
+still lift above the best. A second pair of heaps for each priority of a group keeps who has been ready longest. Knows
+no gate and no share between projects.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -36,6 +38,14 @@ class _Waiting(NamedTuple):
     entry: _Entry
 
 
+class Rank(NamedTuple):
+    """What a ready loop is ordered by beside its age: the rest of its score, its priority, and since when it waits."""
+
+    fixed: int
+    priority: int
+    ready: int
+
+
 class Candidate(NamedTuple):
     """The best of a group, comparable across groups: the smaller, the sooner."""
 
@@ -45,23 +55,33 @@ class Candidate(NamedTuple):
     id: str
 
 
+class Line(NamedTuple):
+    """The ready loops of one priority in a group: those that wait by time, and those as long as the group does."""
+
+    waiting: list[_Waiting]
+    settled: list[_Entry]
+
+
 class Group:
     """The ready loops that open and close together."""
 
-    __slots__ = ("classes", "members", "settled", "waiting")
+    __slots__ = ("classes", "lines", "lowered", "members")
 
     def __init__(self) -> None:
         """Begin with nobody."""
         self.members: dict[str, int] = {}
         self.classes: dict[int, list[_Entry]] = {}
-        self.waiting: list[_Waiting] = []
-        self.settled: list[_Entry] = []
+        self.lowered: list[int] = []  # the keys of the classes, below 0, so that the highest comes first
+        self.lines: dict[int, Line] = {}
 
-    def enter(self, entry: _Entry, fixed: int, ready: int) -> None:
+    def enter(self, entry: _Entry, rank: Rank) -> None:
         """Add a loop."""
         self.members[entry.id] = entry.stamp
-        heappush(self.classes.setdefault(fixed, []), entry)
-        heappush(self.waiting, _Waiting(ready, entry))
+        if rank.fixed not in self.classes:
+            self.classes[rank.fixed] = []
+            insort(self.lowered, -rank.fixed)
+        heappush(self.classes[rank.fixed], entry)
+        heappush(self.lines.setdefault(rank.priority, Line([], [])).waiting, _Waiting(rank.ready, entry))
 
     def leave(self, loop_id: str) -> None:
         """Take a loop out; its entries are dropped when they come up."""
@@ -74,12 +94,16 @@ class Group:
     def best(self, policy: Policy, now: int) -> Candidate | None:
         """Return the member with the highest score at an instant."""
         found: Candidate | None = None
-        for fixed in list(self.classes):
+        for lowered in tuple(self.lowered):
+            fixed = -lowered
+            if found is not None and fixed + policy.priority.age_boost_max < -found.rank:
+                break
             heap = self.classes[fixed]
             while heap and self._stale(heap[0]):
                 heappop(heap)
             if not heap:
                 del self.classes[fixed]
+                self.lowered.remove(lowered)
                 continue
             head = heap[0]
             total = fixed + age_boost(policy, head.created, now)
@@ -87,19 +111,46 @@ class Group:
             found = candidate if found is None else min(found, candidate)
         return found
 
-    def longest(self, floor: int) -> Candidate | None:
-        """Return the member that has been ready longest, if nobody was before `floor`; `floor` never goes back."""
-        while self.waiting and (self._stale(self.waiting[0].entry) or self.waiting[0].ready <= floor):
-            entry = heappop(self.waiting).entry
+    def highest(self) -> int:
+        """Return the highest priority of the members."""
+        found = 0
+        for found in sorted(self.lines, reverse=True):
+            waiting, settled = self.lines[found]
+            while waiting and self._stale(waiting[0].entry):
+                heappop(waiting)
+            while settled and self._stale(settled[0]):
+                heappop(settled)
+            if waiting or settled:
+                break
+            del self.lines[found]
+        return found
+
+    def longest(self, floor: int) -> Iterator[tuple[int, Candidate]]:
+        """Name, with each priority, the member that has been ready longest, if nobody was before `floor`.
+
+        `floor` never goes back.
+        """
+        for priority in list(self.lines):
+            head = self._longest(self.lines[priority], floor)
+            if head is None:
+                del self.lines[priority]
+            else:
+                yield priority, head
+
+    def _longest(self, line: Line, floor: int) -> Candidate | None:
+        """Return who of one priority has been ready longest."""
+        waiting, settled = line
+        while waiting and (self._stale(waiting[0].entry) or waiting[0].ready <= floor):
+            entry = heappop(waiting).entry
             if not self._stale(entry):
-                heappush(self.settled, entry)
-        while self.settled and self._stale(self.settled[0]):
-            heappop(self.settled)
-        if self.settled:
-            head = self.settled[0]
+                heappush(settled, entry)
+        while settled and self._stale(settled[0]):
+            heappop(settled)
+        if settled:
+            head = settled[0]
             return Candidate(floor, head.created, head.order, head.id)
-        if self.waiting:
-            ready, head = self.waiting[0]
+        if waiting:
+            ready, head = waiting[0]
             return Candidate(ready, head.created, head.order, head.id)
         return None
 
@@ -119,11 +170,11 @@ class Ready:
         """Say whether a loop's own gates are open."""
         return loop_id in self._where
 
-    def enter(self, loop: Loop, key: GroupKey, order: TreeOrder, fixed: int, ready: int) -> None:
+    def enter(self, loop: Loop, key: GroupKey, order: TreeOrder, rank: Rank) -> None:
         """Let a loop stand in its group."""
         self._remember(loop.id, key)
         entry = _Entry(loop.created, order, loop.id, self._stamp)
-        self._groups.setdefault(key, Group()).enter(entry, fixed, ready)
+        self._groups.setdefault(key, Group()).enter(entry, rank)
 
     def wait(self, loop: Loop) -> None:
         """Let a loop wait for its backoff to end."""

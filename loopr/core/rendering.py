@@ -94,6 +94,7 @@ def _rest(entry: Entry) -> dict[str, Any]:
         "agent": entry.agent,
         "check": _command(entry.check),
         "parallel": entry.parallel,
+        "priority": entry.priority,
         "budget": None if entry.budget.unlimited else _budget(entry.budget),
     }
     return {key: value for key, value in values.items() if value is not None}

@@ -119,6 +119,13 @@ class Scene:
         """Say whether a loop runs one after another with its siblings: by its entry, its outline or its type."""
         return loop.serial or not self.policy.type_of(loop.type).parallel
 
+    def priority_of(self, loop: Loop) -> int:
+        """Return how much sooner than others a loop goes: what its entry says, else the nearest above it, else 0."""
+        if loop.priority is not None:
+            return loop.priority
+        said = (each.priority for each in self.tree.ancestors(loop))
+        return next((each for each in said if each is not None), 0)
+
     def agent_of(self, loop: Loop) -> str:
         """Name the agent that works for a loop now, nothing where a command does: one that took over, else its own."""
         taken = self.taken_over(loop)

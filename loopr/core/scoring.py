@@ -21,12 +21,14 @@ class Score(NamedTuple):
     age: int
     depth: int
     retry: int
+    priority: int
 
 
-def fixed_score(policy: Policy, loop: Loop) -> int:
+def fixed_score(policy: Policy, loop: Loop, priority: int) -> int:
     """Return the part of the score that time does not change."""
     terms = policy.priority
-    return terms.base.get(loop.type, 0) + terms.depth_boost_per_level * loop.depth - _retry_penalty(terms, loop)
+    depth = terms.depth_boost_per_level * loop.depth
+    return terms.base.get(loop.type, 0) + depth - _retry_penalty(terms, loop) + priority
 
 
 def _retry_penalty(terms: Priority, loop: Loop) -> int:
@@ -40,9 +42,9 @@ def age_boost(policy: Policy, created: int, now: int) -> int:
     return min(terms.age_boost_max, terms.age_boost_per_minute * (max(0, now - created) // MINUTE_MS))
 
 
-def score(policy: Policy, loop: Loop, now: int) -> Score:
-    """Return a loop's place in the order, with its parts."""
+def score(policy: Policy, loop: Loop, now: int, priority: int) -> Score:
+    """Return a loop's place in the order, with its parts; its `priority` is its own or the nearest above it."""
     terms = policy.priority
     age, retry = age_boost(policy, loop.created, now), _retry_penalty(terms, loop)
     base, depth = terms.base.get(loop.type, 0), terms.depth_boost_per_level * loop.depth
-    return Score(base + age + depth - retry, base, age, depth, retry)
+    return Score(base + age + depth - retry + priority, base, age, depth, retry, priority)

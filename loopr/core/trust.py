@@ -82,8 +82,7 @@ def children_on_offer(scene: Scene, loop_id: str) -> Iterator[str]:
 
 def changes(scene: Scene, loop: Loop, artifact: Artifact) -> bool:
     """Say whether an outline takes away or changes what is there, instead of only adding to it."""
-    own = artifact.title, artifact.project, artifact.budget
-    if loop.parent is None and own != (loop.title, loop.project, loop.budget):
+    if loop.parent is None and plan_terms(loop, artifact) != loop.terms:
         return True
     wanted = {each.id: each.terms for each in wanted_children(scene, loop, artifact)}
     there = [each for each in map(scene.loops.__getitem__, scene.tree.children(loop.id)) if not each.on_offer]
@@ -91,6 +90,11 @@ def changes(scene: Scene, loop: Loop, artifact: Artifact) -> bool:
         return True
     names = {each.id for each in there}
     return [each for each in wanted if each in names] != [each.id for each in there]
+
+
+def plan_terms(plan: Loop, said: Artifact) -> Terms:
+    """Return what the file of a plan says of the plan itself: nothing of it makes other work of it."""
+    return plan.terms._replace(title=said.title, project=said.project, budget=said.budget, priority=said.priority)
 
 
 def _said(terms: Terms) -> Terms:
@@ -167,8 +171,7 @@ def approve_file(scene: Scene, loop: Loop, file: FileSeen) -> Iterator[Event]:
         return
     yield e.ArtifactAccepted(loop.id, file.digest)
     if loop.parent is None:
-        said = file.artifact
-        terms = loop.terms._replace(title=said.title, project=said.project, budget=said.budget)
+        terms = plan_terms(loop, file.artifact)
         if terms != loop.terms:
             yield e.EntryChanged(loop.id, terms)
     yield from declare_children(scene, loop.id, file.artifact)

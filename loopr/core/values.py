@@ -16,6 +16,7 @@ from loopr.core.slugs import nearest, one_line
 MAX_AMOUNT = 10**15
 _MICRO_DIGITS = 6
 _MAX_DIGITS = 24
+MAX_PRIORITY = 1000
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 BUDGET_KEYS = ("tokens", "usd", "secs")
 
@@ -61,6 +62,20 @@ def read_flag(findings: Findings, key: str, value: Marked) -> bool | None:
     if isinstance(value, MarkedScalar) and (value.value is None or isinstance(value.value, bool)):
         return value.value
     findings.refuse(value.at, f"{key}: must be true or false, not {kind(value)}", f"write `{key}: false`")
+    return None
+
+
+def read_priority(findings: Findings, value: Marked) -> int | None:
+    """Read a whole number of at most a thousand, above or below 0."""
+    if isinstance(value, MarkedScalar):
+        number = value.value
+        if number is None:
+            return None
+        is_whole = isinstance(number, int) and not isinstance(number, bool)
+        if is_whole and re.fullmatch(r"[+-]?\d{1,4}", value.text) and abs(int(value.text)) <= MAX_PRIORITY:
+            return int(value.text)
+    message = f"priority: must be a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}, not {kind(value)}"
+    findings.refuse(value.at, message, "write `priority: 10`, or leave it out for 0")
     return None
 
 

@@ -76,7 +76,7 @@ def _grant_row(forest: Forest, event: LeaseGranted, at: int) -> Row:
         "id": loop.id,
         "lease": f"{loop.id}#{event.attempt}",
         "project": loop.project,
-        "score": score(forest.policy, loop, at)._asdict(),
+        "score": score(forest.policy, loop, at, forest.priority_of(loop))._asdict(),
         "lane": event.lane,
         "agent": event.agent or None,
         "stands_in": stand_in(forest, loop, at) or None,

@@ -72,7 +72,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "failures": loop.failures,
         "launch_failures": loop.launch_failures,
         "conflicts": loop.conflicts,
-        "score": score(policy, loop, now)._asdict(),
+        "score": score(policy, loop, now, scene.priority_of(loop))._asdict(),
         "gates": [gate_row(gate) for gate in (closed_gates(scene, loop, now) if gates is None else gates)],
         "lease": _lease_row(loop),
         "lane": loop.lane,
@@ -309,7 +309,7 @@ def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
             "runnable": not gates,
             "gates": [gate_row(gate) for gate in gates],
             "offered": offered_row(scene, loop) if loop.offers.offered else None,
-            "score": score(scene.policy, loop, now)._asdict(),
+            "score": score(scene.policy, loop, now, scene.priority_of(loop))._asdict(),
             "story": story,
         },
     )

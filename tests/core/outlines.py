@@ -11,7 +11,7 @@ from loopr.core.policy import Budget
 
 _WORD = re.compile(r"[();]|[^\s();]+")
 _FLAGS = {"serial": False, "parallel": True}
-_TAKES_A_WORD = ("needs", "run", "title", "body", "budget")
+_TAKES_A_WORD = ("needs", "run", "title", "body", "budget", "priority")
 
 
 def digest_of(text: str) -> str:
@@ -62,6 +62,7 @@ def _entry(said: dict[str, object]) -> Entry:
         needs=needs,
         run=str(said["run"]) if "run" in said else None,
         budget=Budget(tokens=int(str(said["budget"]))) if "budget" in said else Budget(),
+        priority=int(str(said["priority"])) if "priority" in said else None,
         parallel=said.get("parallel"),  # type: ignore[arg-type]
         children=said.get("children", ()),  # type: ignore[arg-type]
     )

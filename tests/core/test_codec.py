@@ -26,7 +26,7 @@ NUMBERS = st.integers(-(2**53), 2**53)
 BUDGETS = st.builds(Budget, st.none() | NUMBERS, st.none() | NUMBERS, st.none() | NUMBERS)
 TERMS = st.builds(
     Terms, TEXTS, st.integers(0, 9), TEXTS, st.tuples(TEXTS), st.booleans(), TEXTS, TEXTS, st.booleans(),
-    st.lists(TEXTS, max_size=2).map(tuple), BUDGETS,
+    st.lists(TEXTS, max_size=2).map(tuple), BUDGETS, TEXTS, st.booleans(), st.booleans(), st.none() | NUMBERS,
 )  # fmt: skip
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "str": TEXTS,

@@ -238,15 +238,40 @@ def test_children_do_not_pass_over_a_judge(rule: str) -> None:
     assert read({"specs": [{"id": "a"}]}, types=types).entries
 
 
-@pytest.mark.parametrize("key", ["run", "agent", "check", "budget"])
+@pytest.mark.parametrize("key", ["run", "agent", "check", "budget", "priority"])
 def test_what_a_loop_may_not_say_of_its_children(key: str) -> None:
     """In an artifact that a loop wrote, commands and budgets are refused at every depth unless its type is trusted."""
-    value = {"tokens": 5} if key == "budget" else "x"
+    value = {"budget": {"tokens": 5}, "priority": 5}.get(key, "x")
     fields = {"specs": [{"id": "a", "phases": [{"id": "p", key: value}]}]}
     assert "trust_outline" in refusals(fields, written_by_loop=True)
     assert read(fields).declares
     trusted = TYPES | {"plan": replace(TYPES["plan"], trust_outline=True)}
     assert read(fields, types=trusted, written_by_loop=True).declares
+
+
+@pytest.mark.parametrize("number", [-1000, -1, 0, 7, 1000, None])
+def test_a_priority_is_a_whole_number_up_to_a_thousand(number: int | None) -> None:
+    """A plan and an entry may say how much sooner than others they go; it makes no other work of either."""
+    artifact = read({"priority": number, "specs": [{"id": "a", "priority": number}, {"id": "b"}]})
+    assert (artifact.priority, [each.priority for each in artifact.entries]) == (number, [number, None])
+    said, silent = artifact.entries
+    assert identity(said) == identity(replace(said, priority=None))
+    assert decode_entry(encode_entry(said)) == said
+    assert (outline_digest(replace(silent, children=(said,))) != outline_digest(silent)) is True
+
+
+@pytest.mark.parametrize("value", [1001, -1001, 1.5, "high", True, [5], {"is": 5}])
+def test_what_is_no_priority(value: object) -> None:
+    """Anything else is refused, with what is wanted."""
+    words = "must be a whole number from -1000 to 1000"
+    assert words in refusals({"priority": value, "specs": [{"id": "a"}]})
+    assert words in refusals({"specs": [{"id": "a", "priority": value}]})
+
+
+def test_a_priority_that_nobody_would_read() -> None:
+    """At the top of a file below the plan it would never count, and a loop may not say its own plan's."""
+    assert "stands in its parent's outline" in refusals({"priority": 5}, type_name="spec", depth=1)
+    assert "trust_outline" in refusals({"priority": 5, "specs": [{"id": "a"}]}, written_by_loop=True)
 
 
 def test_what_a_loop_may_say_of_its_children() -> None:

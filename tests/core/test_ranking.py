@@ -12,6 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from loopr.core import observations as o
+from loopr.core import ranking, scoring
 from loopr.core.choose import choose
 from loopr.core.events import LeaseGranted
 from loopr.core.fairness import next_project
@@ -36,7 +37,7 @@ def loop(type_name: str, depth: int, iteration: int = 1, created: int = START) -
 
 def total(each: Loop, minutes: float = 0, policy: Policy | None = None) -> int:
     """Return the score of a loop so many minutes after its creation."""
-    return score(policy or Policy(), each, START + int(minutes * MINUTE)).total
+    return score(policy or Policy(), each, START + int(minutes * MINUTE), 0).total
 
 
 @pytest.mark.parametrize(
@@ -81,19 +82,19 @@ def granted(forest: Forest, now: int) -> list[str]:
 )
 def test_age_counts_whole_minutes_up_to_its_cap(minutes: float, boost: int) -> None:
     """Age is worth a point for each whole minute, and no more than the cap."""
-    assert score(Policy(), loop("spec", 1), START + int(minutes * MINUTE)).age == boost
+    assert score(Policy(), loop("spec", 1), START + int(minutes * MINUTE), 0).age == boost
 
 
 @pytest.mark.parametrize(("iteration", "penalty"), [(1, 0), (2, 5), (6, 25), (7, 30), (8, 30), (99, 30)])
 def test_retries_cost_up_to_a_cap(iteration: int, penalty: int) -> None:
     """Each iteration after the first costs five points, and no more than thirty."""
-    assert score(Policy(), loop("code", 3, iteration), START).retry == penalty
+    assert score(Policy(), loop("code", 3, iteration), START, 0).retry == penalty
 
 
 @pytest.mark.parametrize(("depth", "boost"), [(0, 0), (1, 10), (3, 30), (8, 80)])
 def test_depth_is_the_number_of_ancestors(depth: int, boost: int) -> None:
     """Each ancestor is worth ten points."""
-    assert score(Policy(), loop("code", depth), START) == Score(100 + boost, 100, 0, boost, 0)
+    assert score(Policy(), loop("code", depth), START, 0) == Score(100 + boost, 100, 0, boost, 0, 0)
 
 
 def test_a_clock_before_the_creation_is_no_age() -> None:
@@ -212,6 +213,120 @@ def test_starvation_off_leaves_the_score_alone() -> None:
     assert turn(story, "p/b/k/x") == ["p/b/k/x"]
 
 
+# --- priority --------------------------------------------------------------------------------------------------------
+
+
+def first_of(text: str, policy: Policy | None = None) -> list[str]:
+    """Play a story with one slot, and return who gets it."""
+    story = tell(text, policy or settings(max_loops=1))
+    return story.choose()
+
+
+def test_a_priority_is_a_term_of_the_score() -> None:
+    """It is added as it stands, above and below 0."""
+    plain = score(Policy(), loop("code", 3), START, 0)
+    for number in (-1000, -1, 7, 1000):
+        assert score(Policy(), loop("code", 3), START, number) == plain._replace(
+            total=plain.total + number, priority=number
+        )
+    assert first_of("plan p: a; b; c priority 1") == ["p/c"]
+    assert first_of("plan p: a priority -1; b") == ["p/b"]
+
+
+def offer(plan: str, text: str, priority: int | None, project: str = "default") -> o.PlanOffered:
+    """Start a plan whose front matter has a priority."""
+    artifact = replace(outline(text, plan), priority=priority, project=project)
+    return o.PlanOffered(plan, artifact, digest_of(f"{priority} {text}"), f"{plan}.md", "main", "b0")
+
+
+def test_the_nearest_priority_counts() -> None:
+    """An entry's own goes before that of those above it, the nearest of these before the plan's; 0 is one too."""
+    story = tell("plan q: z")
+    story.see(offer("p", "a priority 5 (k (x; y priority 0)); b (l (m)); c priority -2", 3))
+    go_on(story, "settle")
+    found = {each.id: story.forest.priority_of(each) for each in story.forest.loops.values()}
+    assert found == {
+        **{"q": 0, "q/z": 0, "p": 3, "p/a": 5, "p/a/k": 5, "p/a/k/x": 5, "p/a/k/y": 0},
+        **{"p/b": 3, "p/b/l": 3, "p/b/l/m": 3, "p/c": -2},
+    }
+    story.verify()
+
+
+def test_a_changed_priority_counts_at_once_for_all_below() -> None:
+    """A plan or an entry that is changed moves all below it that says none, and nothing is done again."""
+    story = tell("plan p: a (k)\nplan q: b (k)\nsettle", settings(max_loops=1))
+    before = {each.id: (each.generation, each.identity) for each in story.forest.loops.values() if each.parent}
+    go_on(story, "plan q: b priority 2 (k)")
+    assert (whole(story.forest, story.now), story.choose()) == (None, ["q/b/k"])
+    go_on(story, "lost q/b/k")
+    story.see(offer("p", "a (k)", 3))
+    assert story.choose() == ["p/a/k"]
+    assert before == {each.id: (each.generation, each.identity) for each in story.forest.loops.values() if each.parent}
+    story.verify()
+
+
+def test_a_priority_passes_no_gate_and_no_project() -> None:
+    """The highest waits for what it needs, and for its project's turn, as any other does."""
+    assert first_of("plan p: a; b priority 1000 needs a") == ["p/a"]
+    story = tell("plan p: a; b", settings(max_loops=2))
+    story.see(offer("q", "c priority 1000; d", 1000, "other"))
+    assert sorted(story.choose()) == ["p/a", "q/c"]
+
+
+STARVES = settings(max_loops=1, starvation_ms=600_000)
+
+
+def starving(outline_text: str, *waits: int) -> list[str]:
+    """Fill the only slot, let plans with one loop each begin so many seconds apart, and see who is next in the end."""
+    story = Story(STARVES)
+    go_on(story, f"plan p: b (k (x))\nsettle\nchoose p/b/k/x\n{outline_text.splitlines()[0]}")
+    for line, wait in itertools.zip_longest(outline_text.splitlines()[1:], waits, fillvalue=""):
+        story.now += 1000 * int(wait)
+        go_on(story, str(line))
+    return turn(story, "p/b/k/x")
+
+
+def test_among_the_starving_the_higher_goes_first() -> None:
+    """Of those that starve the higher goes first, then the longest, until one has waited for twice as long."""
+    assert starving("plan q: a\nplan r: b priority 3\nplan s: c priority 3", 1, 1, 600) == ["r/b"]
+    assert starving("plan q: a\nplan r: b priority 3", 1, 1198) == ["r/b"]
+    assert starving("plan q: a\nplan r: b priority 3", 1, 1199) == ["q/a"]
+
+
+def test_what_is_higher_and_starves_not_yet_comes_later() -> None:
+    """A higher one that has not waited for so long leaves the turn to one that has, for all its score."""
+    assert starving("plan q: a\nplan r: b priority 999", 600, 0) == ["q/a"]
+
+
+def test_what_is_below_0_never_starves_its_betters() -> None:
+    """However long it waits: whatever has more goes first while it is ready; among its like it has its turn."""
+    assert starving("plan q: a priority -1", 90_000) == ["p/b/k/x"]
+    assert starving("plan q: a priority -1\nplan r: b priority -2", 1, 90_000) == ["p/b/k/x"]
+    story = Story(STARVES)
+    go_on(story, "plan p: b priority -2 (k (x))\nsettle\nchoose p/b/k/x\nplan q: a priority -2\nplan r: c priority -3")
+    story.now += 90_000_000
+    assert turn(story, "p/b/k/x") == ["q/a"]
+    go_on(story, "ended q/a: config no")
+    assert story.choose() == ["p/b/k/x"], "-3 never goes ahead of -2 by waiting"
+
+
+def test_a_pick_among_thousands_of_priorities_looks_at_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is so far behind that age lifts nobody over the best is not looked at."""
+    story = tell("\n".join(f"plan p{n}: a priority {n - 1000}" for n in range(0, 2001, 4)), settings(max_loops=1))
+    asked = list[int]()
+
+    def counting(policy: Policy, created: int, now: int) -> int:
+        asked.append(created)
+        return scoring.age_boost(policy, created, now)
+
+    monkeypatch.setattr(ranking, "age_boost", counting)
+    assert story.choose() == ["p2000/a"]
+    assert len(asked) < 60
+
+
+# --- dispatch and pace -----------------------------------------------------------------------------------------------
+
+
 def test_dispatch_goes_ahead_of_everything_but_the_gates() -> None:
     """What a person dispatches goes next, in the order given, ahead of every score, and past no gate."""
     tell(
@@ -296,12 +411,20 @@ def test_without_a_batch_there_is_no_pace() -> None:
 # --- the incremental order is the sorted one -------------------------------------------------------------------------
 
 
-def full_score(policy: Policy, each: Loop, now: int) -> int:
+def full_score(forest: Forest, each: Loop, now: int) -> int:
     """Compute the score as the specification writes it."""
-    terms = policy.priority
+    terms = forest.policy.priority
     age = min(terms.age_boost_max, terms.age_boost_per_minute * (max(0, now - each.created) // MINUTE))
     penalty = min(terms.retry_penalty_max, terms.retry_penalty_per_iteration * (each.iteration - 1))
-    return terms.base.get(each.type, 0) + age + terms.depth_boost_per_level * each.depth - penalty
+    depth = terms.depth_boost_per_level * each.depth
+    return terms.base.get(each.type, 0) + age + depth - penalty + priority_of(forest, each)
+
+
+def priority_of(forest: Forest, each: Loop) -> int:
+    """Say which priority a loop has: its own, else that of the nearest above it."""
+    names = each.id.split("/")
+    above = (forest.loops["/".join(names[:length])].priority for length in range(len(names), 0, -1))
+    return next((said for said in above if said is not None), 0)
 
 
 def sorted_next(forest: Forest, now: int) -> str | None:
@@ -316,11 +439,20 @@ def sorted_next(forest: Forest, now: int) -> str | None:
     loops = [each for each in loops if each.project == project]
     since = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in loops}
     limit = forest.policy.starvation_ms
-    starving = [each for each in loops if limit and since[each.id] <= now - limit]
+    said = {each.id: priority_of(forest, each) for each in loops}
+    least = max(said.values()) if max(said.values()) < 0 else 0
+    starving = [each for each in loops if limit and since[each.id] <= now - limit and said[each.id] >= least]
     if starving:
-        return min(starving, key=lambda each: (since[each.id], each.created, forest.tree.order(each), each.id)).id
+        overdue = {each.id: since[each.id] <= now - 2 * limit for each in starving}
+
+        def rank(each: Loop) -> tuple[object, ...]:
+            """Say in which order those that starve go."""
+            tail = since[each.id], each.created, forest.tree.order(each), each.id
+            return (False, 0, *tail) if overdue[each.id] else (True, -said[each.id], *tail)
+
+        return min(starving, key=rank).id
     return min(
-        loops, key=lambda each: (-full_score(forest.policy, each, now), each.created, forest.tree.order(each), each.id)
+        loops, key=lambda each: (-full_score(forest, each, now), each.created, forest.tree.order(each), each.id)
     ).id
 
 

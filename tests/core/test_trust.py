@@ -61,6 +61,17 @@ def test_a_key_of_a_person_waits() -> None:
     story.verify()
 
 
+def test_a_priority_is_a_persons() -> None:
+    """A file with a loop's trust puts nothing ahead: a new child with a priority waits, a changed one is offered."""
+    story = tell("plan p: a\nslip p: a; b priority 9; c (k priority 9)")
+    assert {each for each, loop in story.forest.loops.items() if loop.on_offer} == {"p/b", "p/c"}
+    story = tell("plan p: a; b\nslip p: a priority 9; b")
+    assert (story["p"].offers.offered, story["p/a"].priority) == (digest_of("a priority 9; b"), None)
+    go_on(story, "approve-file p: a priority 9; b")
+    assert story["p/a"].priority == 9
+    story.verify()
+
+
 def test_a_type_that_is_trusted() -> None:
     """With `trust_outline` a loop's own outline may say all, and so may a file with a loop's trust."""
     story = tell("plan p: a\nslip p: a; b run x", settings(types={"plan": {"trust_outline": True}}))

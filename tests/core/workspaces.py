@@ -199,7 +199,7 @@ def whole(forest: Forest, now: int) -> None:
     forest.advance(now)
     grouped = {each for _, group in forest.ready.groups() for each in group.members}
     for _, group in forest.ready.groups():
-        for ready, entry in group.waiting:
+        for ready, entry in (each for line in group.lines.values() for each in line.waiting):
             if group.members.get(entry.id) == entry.stamp and ready != ready_since(forest, forest.loops[entry.id]):
                 raise AssertionError(f"{entry.id} is ready since another instant than the one it stands under")
     for loop in forest.loops.values():

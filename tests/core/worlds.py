@@ -27,6 +27,7 @@ OUTLINES = (
     "serial: a; b; c body new; e",
     "b needs d; d; a (k (x; y); l); f run ./x",
     "c body other; a parallel; b budget 60",
+    "a priority 5 (k; l priority -3); b priority -1; c",
 )
 HANDED_OVER = ("k; l", "serial: k; l; m", "k needs l; l")
 TROUBLES = (

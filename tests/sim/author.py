@@ -48,6 +48,7 @@ def digest_of(artifact: Artifact) -> str:
         artifact.project,
         artifact.parallel,
         [*vars_of(artifact.budget)],
+        artifact.priority,
         artifact.text,
     ]
     text = json.dumps([*plain, artifact.declares, [encode_entry(each) for each in artifact.entries]])
@@ -181,7 +182,12 @@ class Author:
         declares = self.chance.random() < 0.85
         entries = self.entries(self.ladder[0], policy, nested=0.4) if declares else ()
         project = self.chance.choice(PROJECTS)
-        return self.artifact(plan_id, self.ladder[0], entries, project=project, budget=self._budget(0.1))
+        made = self.artifact(plan_id, self.ladder[0], entries, project=project, budget=self._budget(0.1))
+        return replace(made, priority=self._priority(0.15))
+
+    def _priority(self, likely: float) -> int | None:
+        """Draw how much sooner than others something goes."""
+        return self.chance.choice((-1000, -5, -1, 0, 1, 20, 1000)) if self.chance.random() < likely else None
 
     def artifact(
         self,
@@ -259,6 +265,7 @@ class Author:
             budget=Budget(secs=45) if not plain and draw.random() < 0.06 else NO_BUDGET,
             parallel=draw.choice((None, None, None, True, False)),
             children=children,
+            priority=None if plain else self._priority(0.12),
         )
 
     def edited(self, old: Artifact, type_name: str, policy: Policy, others: Sequence[str]) -> Artifact:
@@ -335,6 +342,12 @@ class Author:
         for place, each in enumerate(entries):
             entries[place] = replace(each, parallel=self.chance.choice((None, True, False)))
 
+    def prefer(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Let one go sooner or later than the others, or as those above it."""
+        if entries:
+            place = self.chance.randrange(len(entries))
+            entries[place] = replace(entries[place], priority=self._priority(0.8))
+
     def limit(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
         """Give one a budget of its own."""
         if entries:
@@ -346,6 +359,7 @@ _EDITS = {
     "add": Author.add,
     "limit": Author.limit,
     "nest": Author.nest,
+    "prefer": Author.prefer,
     "remove": Author.remove,
     "reorder": Author.reorder,
     "reword": Author.reword,

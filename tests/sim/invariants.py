@@ -393,7 +393,8 @@ def _ready_as_formed(forest: Forest, gates: dict[str, list[Gate]], now: int) -> 
             for entry in heap
             if not group._stale(entry)
         }
-        since = {each.entry.id: each.ready for each in group.waiting if not group._stale(each.entry)}
+        lines = [(priority, each) for priority, line in group.lines.items() for each in line.waiting]
+        since = {each.entry.id: (each.ready, p) for p, each in lines if not group._stale(each.entry)}
         head = forest.loops[next(iter(group.members))]
         shut = closed_for_group(forest, head, now)
         for loop_id in group.members:
@@ -401,15 +402,15 @@ def _ready_as_formed(forest: Forest, gates: dict[str, list[Gate]], now: int) -> 
             grouped[loop_id] = key
             fixed, entry = heaps[loop_id]
             require(key == group_key(forest, loop), f"{loop_id} stands in {key}, not in {group_key(forest, loop)}")
-            require(fixed == fixed_score(forest.policy, loop), f"{loop_id} stands in class {fixed}")
+            exact = fixed_score(forest.policy, loop, _priority(forest, loop))
+            require(fixed == exact, f"{loop_id} stands in class {fixed}")
             require(entry.order == forest.tree.order(loop), f"{loop_id} stands at {entry.order}")
             require(
                 entry.created == loop.created, f"{loop_id} was created at {loop.created}, stands at {entry.created}"
             )
             if loop_id in since:
-                require(
-                    since[loop_id] == ready_since(forest, loop), f"{loop_id} is ready since {ready_since(forest, loop)}"
-                )
+                stands = ready_since(forest, loop), _priority(forest, loop)
+                require(since[loop_id] == stands, f"{loop_id} is ready since, with priority: {stands}")
             require(
                 bool(shut) == bool(gates[loop_id]),
                 f"group of {loop_id} is closed by {shut}, the loop by {gates[loop_id]}",
@@ -447,11 +448,23 @@ def _formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> str | No
     limit = forest.policy.starvation_ms
     ready = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in mine}
     starved = [each for each in mine if limit and ready[each.id] <= now - limit]
+    said = {each.id: _priority(forest, each) for each in mine}
+    starved = [each for each in starved if said[each.id] >= 0 or said[each.id] == max(said.values())]
+    if any(ready[each.id] <= now - 2 * limit for each in starved):
+        starved = [each for each in starved if ready[each.id] <= now - 2 * limit]
+    elif starved:
+        starved = [each for each in starved if said[each.id] == max(said[one.id] for one in starved)]
     if starved:
         return min(starved, key=lambda each: (ready[each.id], each.created, forest.tree.order(each), each.id)).id
-    return min(
-        mine, key=lambda each: (-score(forest.policy, each, now).total, each.created, forest.tree.order(each), each.id)
-    ).id
+    totals = {each.id: score(forest.policy, each, now, said[each.id]).total for each in mine}
+    return min(mine, key=lambda each: (-totals[each.id], each.created, forest.tree.order(each), each.id)).id
+
+
+def _priority(forest: Forest, loop: Loop) -> int:
+    """Return what the nearest of a loop and those above it says, in the plainest way."""
+    names = loop.id.split("/")
+    above = [forest.loops["/".join(names[:length])].priority for length in range(len(names), 0, -1)]
+    return next((each for each in above if each is not None), 0)
 
 
 def _lets_others_ask(forest: Forest, loop: Loop, runnable: list[Loop], now: int) -> bool:

@@ -32,7 +32,7 @@ LOOP_KEYS = (
 LOOP = set(LOOP_KEYS.split())
 PARTS = {
     "below": "total complete running parked failed",
-    "score": "total base age depth retry",
+    "score": "total base age depth retry priority",
     "usage": "tokens usd seconds estimated",
     "lease": "id holder expires_at",
 }

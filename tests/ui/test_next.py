@@ -72,7 +72,7 @@ def test_another_instant(shop: Desk) -> None:
     assert grants(shop) == []
     assert grants(shop, "--at", "+1h") == ["p/a"]
     later = shop("next", "--json", "--at", "+1h").document
-    assert later["grants"][0]["score"] == {"total": 120, "base": 60, "age": 50, "depth": 10, "retry": 0}
+    assert later["grants"][0]["score"] == {"total": 120, "base": 60, "age": 50, "depth": 10, "retry": 0, "priority": 0}
     assert later["generated_at"] == later["at"] == "2026-01-01T13:00:00.000Z"
     past = shop("next", "--json", "--at", "-1h").document
     assert (past["grants"], past["generated_at"]) == ([], "2026-01-01T11:00:00.000Z")

@@ -302,6 +302,9 @@ def _used(usage: views.Row) -> str:
     return ", ".join(words)
 
 
+_BELOW_0 = "below 0, waiting wins it no turn before what has more: it may wait for ever"
+
+
 @click.command("why")
 @click.argument("loop")
 @reading
@@ -331,7 +334,11 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
     for row in body["unread"]:
         lines += render.wrap(f"  {'':9} ", render.plain(words(row)), frame.width)
     parts = f"base {score['base']} + age {score['age']} + depth {score['depth']} - retry {score['retry']}"
-    lines += [f"score {score['total']} = {parts}", "story:"]
+    parts += f" + priority {score['priority']}" if score["priority"] else ""
+    lines.append(f"score {score['total']} = {parts}")
+    if score["priority"] < 0:
+        lines += render.wrap("  ", _BELOW_0, frame.width)
+    lines.append("story:")
     for each in body["story"]:
         lines += render.wrap(f"  {each['seq']:>5}  {each['at']}  ", render.plain(each["text"]), frame.width)
     return lines

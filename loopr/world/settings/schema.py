@@ -147,7 +147,7 @@ _PROJECT = block(
 _SCHEDULER = block(
     "In which order loops run.",
     poll_interval_secs=positive(1, "How often the tree is scanned, and the pause after a round that was cut short."),
-    starvation_secs=number(3600, "After so long a loop goes ahead of every score of its project; 0 is off."),
+    starvation_secs=number(3600, "After so long a loop goes ahead of every score; 0 is off. Not below priority 0."),
     max_load=positive(None, "Nothing is started while the load of the host is above this; null is off."),
     priority=table(
         "The score: a base per type, and what changes it.",
