@@ -323,17 +323,21 @@ class Workspace:
         return Veil(self.environ, *given, is_public=is_public)
 
     @contextmanager
-    def rehearsal(self, at: int | None = None) -> Iterator[Engine]:
-        """Take a turn on paper: everything is decided as it would be, and nothing is written or remembered."""
+    def rehearsal(self, at: int | None = None, known: tuple[Forest, int] | None = None) -> Iterator[Engine]:
+        """Take a turn on paper: everything is decided as it would be, and nothing is written or remembered.
+
+        `known` is what `ponder` has read and nothing has changed since; it is taken, and not read again.
+        """
         from loopr.engine import Engine, Mind, Paper
         from loopr.hands import PaperHands
 
+        kept = [known] if known is not None else []
         with ExitStack() as stack:
             journal = None
             with suppress(NotFound):
                 journal = stack.enter_context(self.journal())
             mind = Mind(
-                Paper(lambda: self.ponder(at)[:2], journal),
+                Paper(lambda: kept.pop() if kept else self.ponder(at)[:2], journal),
                 lambda: wall_clock() if at is None else at,
                 self.actor,
             )

@@ -6,8 +6,7 @@ Each looks once and changes nothing. Must never know a terminal or a protocol.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopr.core.gates import first_closed
@@ -171,7 +170,7 @@ def coming(workspace: Workspace, at: int | None, wanted: Leases | None = None) -
     from loopr.ui.preview import next_leases, next_round
 
     gc.disable()  # as in `Workspace.look`
-    forest, _, now = workspace.ponder(at)
+    forest, seq, now = workspace.ponder(at)
     if wanted is not None:
         check_known("type", wanted.types, forest.policy.types)
         check_known("project", wanted.projects, projects_of(forest))
@@ -183,18 +182,15 @@ def coming(workspace: Workspace, at: int | None, wanted: Leases | None = None) -
             _probe(workspace, forest)
         return next_round(forest, now)
 
-    body = foretell(forest)
-    if not unread(workspace, forest, _rests_on(forest, body)):
-        return body | {"unread": []}
+    known: tuple[Forest, int] | None = (forest, seq)
+    if not unread(workspace, forest, telling(forest)):
+        body, known = foretell(forest), None  # which changes the forest
+        grants = (forest.loops[each["id"]] for each in body["grants"])
+        if not unread(workspace, forest, behind(forest, grants)):
+            return body | {"unread": []}
     from loopr.driving.first_look import learn_files  # slow to import, and most files are as they were read
 
     found = unread(workspace, forest, forest.tree.walk(), most=None)  # what comes instead may rest on any
-    with workspace.rehearsal(at) as engine:
+    with workspace.rehearsal(at, known) as engine:
         learn_files(engine, [each["id"] for each in found])
         return foretell(engine.forest) | {"unread": found}
-
-
-def _rests_on(scene: Scene, body: Row) -> Iterator[Loop]:
-    """Give the loops on whose files a round rests: those of its grants first."""
-    grants = (scene.loops[each["id"]] for each in body["grants"])
-    return chain(behind(scene, grants), telling(scene))
