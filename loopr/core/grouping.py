@@ -34,7 +34,7 @@ class GroupKey(NamedTuple):
 def group_key(scene: Scene, loop: Loop) -> GroupKey:
     """Say with whom a loop opens and closes: a serial loop with its line, unless it holds the line itself."""
     own = scene.policy.type_of(loop.type)
-    is_serial, suspects = loop.serial or not own.parallel, scene.shared.suspects
+    is_serial, suspects = loop.serial or not own.parallel, scene.shared.suspects  # asked of each of very many loops
     line = (loop.id if loop.holds_line else loop.parent or loop.id) if is_serial else ""
     return GroupKey(
         loop.project,

@@ -15,7 +15,6 @@ from loopr.core.scene import Scene
 from loopr.core.shared import Host
 from loopr.errors import NotFound, UserError
 from loopr.ui import story, views
-from loopr.ui.convoys import progress_row
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
 from loopr.ui.unattended import unattended
@@ -83,6 +82,7 @@ def listed(workspace: Workspace, seen: Scenery, loops: Iterable[Loop]) -> Row:
 
 def status(workspace: Workspace, seen: Scenery) -> Row:
     """Return what the workspace as a whole is doing; on a full disk nobody could have written down that it is."""
+    from loopr.ui.convoys import progress_row  # no other view of many loops needs it
     from loopr.world.host_facts import is_full
 
     engine = workspace.engine()
@@ -100,6 +100,8 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
 
 def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     """Return one loop with its attempts and its children."""
+    from loopr.ui.convoys import progress_row
+
     found = _found(seen, loop)
     try:
         with workspace.journal() as journal:

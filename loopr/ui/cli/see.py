@@ -17,7 +17,6 @@ from loopr.core.scene import Scene
 from loopr.errors import NotFound, UserError
 from loopr.ui import documents, render, views
 from loopr.ui.cli.frame import Frame, reading
-from loopr.ui.convoys import way_words
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
 from loopr.ui.story import moved_words
@@ -223,6 +222,8 @@ def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], in
 @reading
 def show_verb(frame: Frame, loop: str) -> None:
     """Tell all about one loop: where it stands, its attempts and its children."""
+    from loopr.ui.convoys import way_words  # tree and why, which are asked most, do without
+
     seen = frame.workspace.look(frame.at)
     body = documents.show(frame.workspace, seen, loop)
     if frame.as_json:
