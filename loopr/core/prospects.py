@@ -98,14 +98,15 @@ def _awaited(scene: Scene, loop_id: str, deep: bool) -> Iterator[_Point]:
 
 def _open_children(scene: Scene, loop_id: str) -> Iterator[_Point]:
     """List the children that are not done; of those that have nothing below and no needs, one stands for all."""
-    is_met = False
+    loops, has_children, is_met = scene.loops, scene.tree.has_children, False
     for name in scene.tree.children(loop_id):
-        loop = scene.loops[name]
-        if scene.tree.has_children(name):
+        loop = loops[name]
+        if has_children(name):
             if not scene.tree.done(name):
                 yield name, True
-        elif loop.status is not Status.COMPLETE:
-            is_alike = not loop.needs and loop.status not in FINISHED
-            if not (is_alike and is_met):
+        elif loop.needs or loop.status in FINISHED:
+            if loop.status is not Status.COMPLETE:
                 yield name, False
-            is_met = is_met or is_alike
+        elif not is_met:
+            is_met = True
+            yield name, False
