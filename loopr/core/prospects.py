@@ -24,6 +24,7 @@ class Prospect(NamedTuple):
     at_work: int
     waits: int
     failed: int
+    cancelled: int
     way: tuple[str, ...]
     stranded: bool
 
@@ -38,10 +39,12 @@ def prospect(scene: Scene, tops: Sequence[str], now: int) -> Prospect:
     at_work = sum(each.running for each in below) + sum(each in OCCUPYING for each in own)
     failed = sum(each.failed + each.parked for each in below) + own.count(Status.FAILED) + own.count(Status.PARKED)
     total = sum(each.total for each in below) + len(own) - own.count(Status.INVALIDATED)
-    waits = total - complete - at_work - failed
+    cancelled = sum(each.cancelled for each in below) + own.count(Status.CANCELLED)
+    waits = total - complete - at_work - failed - cancelled
     done = all(map(scene.tree.done, highest))
     stranded = bool(highest) and not done and not may_go_on(scene, highest, now)
-    return Prospect(total, complete, at_work, waits, failed, longest_way(scene, highest), stranded)
+    way = longest_way(scene, highest)
+    return Prospect(total, complete, at_work, waits, failed, cancelled, way, stranded)
 
 
 def longest_way(scene: Scene, tops: Iterable[str]) -> tuple[str, ...]:

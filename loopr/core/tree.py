@@ -18,11 +18,12 @@ _LISTED = frozenset(Status) - {Status.PENDING, Status.COMPLETE}
 class Below:
     """What is declared below a loop, itself not counted; `latest` is when the last of it was done or went."""
 
-    __slots__ = ("complete", "failed", "latest", "parked", "running", "total")
+    __slots__ = ("cancelled", "complete", "failed", "latest", "parked", "running", "total")
 
     def __init__(self) -> None:
         """Begin with nothing below."""
-        self.total = self.complete = self.running = self.parked = self.failed = self.latest = 0
+        self.total = self.complete = self.running = self.latest = 0
+        self.parked = self.failed = self.cancelled = 0
 
     def count(self, loop: Loop, step: int) -> None:
         """Count a loop in (1) or out (-1)."""
@@ -38,6 +39,8 @@ class Below:
             self.parked += step
         elif status is Status.FAILED:
             self.failed += step
+        elif status is Status.CANCELLED:
+            self.cancelled += step
 
     def gather(self, child: Loop, under: Below | None) -> None:
         """Count a child in, with all that is below it."""
@@ -53,6 +56,7 @@ class Below:
         self.running += under.running
         self.parked += under.parked
         self.failed += under.failed
+        self.cancelled += under.cancelled
         self.latest = max(self.latest, under.latest)
 
 

@@ -39,16 +39,18 @@ def progress_row(scene: Scene, tops: Sequence[str], now: int) -> Row:
 
 
 def way_words(row: Row) -> str:
-    """Say how long the longest way still is, and whether nothing goes on; nothing where nothing is left."""
+    """Say how long the longest way still is, where any is left, and whether nothing goes on."""
     if row["total"] == row["complete"]:
         return ""
-    stranded = "; stranded: nothing of it goes on by itself" if row["stranded"] else ""
-    return f"the longest way: {len(row['way'])} loop{'s' * (len(row['way']) != 1)}{stranded}"
+    length = len(row["way"])
+    way = f"the longest way: {length} loop{'s' * (length != 1)}" if length else ""
+    stranded = "stranded: nothing of it goes on by itself" if row["stranded"] else ""
+    return "; ".join(filter(None, [way, stranded]))
 
 
 def progress_words(row: Row) -> str:
     """Say what there is of some loops beside the complete ones, and how far they have to go."""
-    kinds = (("at_work", "at work"), ("waits", "waiting"), ("failed", "failed"))
+    kinds = (("at_work", "at work"), ("waits", "waiting"), ("failed", "failed"), ("cancelled", "cancelled"))
     counts = ", ".join(f"{row[key]} {words}" for key, words in kinds if row[key])
     return "; ".join(filter(None, [counts, way_words(row)]))
 

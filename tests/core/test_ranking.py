@@ -302,6 +302,7 @@ def test_what_is_below_0_never_starves_its_betters() -> None:
     """However long it waits: whatever has more goes first while it is ready; among its like it has its turn."""
     assert starving("plan q: a priority -1", 90_000) == ["p/b/k/x"]
     assert starving("plan q: a priority -1\nplan r: b priority -2", 1, 90_000) == ["p/b/k/x"]
+    assert starving("plan q: a priority -1\nplan r: b", 90_000, 600) == ["r/b"]
     story = Story(STARVES)
     go_on(story, "plan p: b priority -2 (k (x))\nsettle\nchoose p/b/k/x\nplan q: a priority -2\nplan r: c priority -3")
     story.now += 90_000_000

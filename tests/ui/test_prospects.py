@@ -87,6 +87,21 @@ def test_stranded(chain: Desk) -> None:
     assert not convoy(chain)["stranded"]
 
 
+def test_what_is_cancelled_waits_for_nothing(chain: Desk) -> None:
+    """A cancelled loop is counted as that, at the top and below; where nothing else is left there is no way to tell."""
+    chain("cancel", "p/b", "p/d")
+    found = convoy(chain)
+    assert [found[each] for each in ("total", "complete", "waits", "cancelled", "way")] == [2, 0, 0, 2, []]
+    (said, *_) = loopr("convoy", "show", "-C", chain.folder, "@c").out.split("\n\n")
+    words = "0 of 2 done: 2 cancelled; stranded: nothing of it goes on by itself"
+    assert words in " ".join(said.split())
+    parent = progress(chain, "show", "p")
+    assert sum(parent[each] for each in ("complete", "at_work", "waits", "failed", "cancelled")) == parent["total"]
+    assert (parent["cancelled"], parent["way"]) == (2, ["p/a"])
+    chain("cancel", "p/a", "p/c")
+    assert not any("0 loops" in each for each in chain.lines("show", "p"))
+
+
 def test_what_waits_for_a_person_is_stranded(shop: Desk) -> None:
     """A plan of which a person must write all that is left goes no further by itself."""
     shop.write("loopr.yml", COMMANDS.replace("spec: {child: phase, run: make spec}", "spec: {child: phase}"))
