@@ -30,6 +30,7 @@ _FOLDERS = ("hooks", "info", "refs/heads", "refs/tags", "refs/notes", "refs/repl
 _Mark = tuple[str, int, int, int]
 _News = o.HarmSeen | o.BranchMoveSeen
 MOST_NAMED = 5
+MOST_LOOKS = 4  # at what is changed while it is put back
 
 
 class Changed(NamedTuple):
@@ -137,17 +138,26 @@ class Sentry:
         if self._sight is None or marks == self._marks:
             return
         broken = self._mended(self._sight)
-        before, self._marks = self._sight, tuple(self._marked())
-        self._sight = look(self._ground)._replace(checkouts=before.checkouts)
-        found = changes(self._ground, before, self._sight)
-        wrong = [*self._touched(found), *(each for each in found if each.slip)]
-        back = put_back(self._ground, wrong, before.checkouts)
-        if back:  # somebody may have changed something else meanwhile
-            seen, self._marks = self._sight, tuple(self._marked())
-            self._sight = look(self._ground)._replace(checkouts=before.checkouts)
-            found += [each for each in changes(self._ground, seen, self._sight) if each.name not in back]
+        found, back = self._restored(self._sight)
         self._put_down(broken, found, back)
         self._remember()
+
+    def _restored(self, before: Sight) -> tuple[list[Change], dict[str, str]]:
+        """Put back what harms, and say what was changed and what came of it; what comes meanwhile is put back too."""
+        found, back = list[Change](), dict[str, str]()
+        for _ in range(MOST_LOOKS):
+            self._marks = tuple(self._marked())
+            self._sight = look(self._ground)._replace(checkouts=before.checkouts)
+            now = changes(self._ground, before, self._sight)
+            found += [each for each in now if each.name not in {known.name for known in found}]
+            wrong = [*self._touched(now), *(each for each in now if each.slip)]
+            wrong = [each for each in wrong if back.get(each.name, IS_BACK).startswith(IS_BACK)]
+            done = put_back(self._ground, wrong, before.checkouts) if wrong else {}
+            if not done:
+                return found, back
+            back |= done
+        self._marks, self._sight = (), before  # somebody is at it still: what is there now is right for nobody
+        return found, back
 
     def _mended(self, known: Sight) -> list[str]:
         """Put back that without which git does not work here; nothing of git's is asked before that."""

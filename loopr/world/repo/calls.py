@@ -155,16 +155,16 @@ class Door:
         named = {"GIT_DIR": str(self.git_dir), "GIT_COMMON_DIR": str(self.common), "GIT_WORK_TREE": str(self.work_tree)}
         command = [*(word for key, value in self.settings for word in ("-c", f"{key}={value}")), *arguments]
         guard = GUARDS.get(self.common)
-        guarded = guard(self) if guard is not None else {}
-        environment = named | guarded | dict(self.variables) | dict(variables or {})
+        own = dict(self.variables) | dict(variables or {})
         wait_secs, ends = _FIRST_WAIT_SECS, time.monotonic() + _ENOUGH_SECS
-        for _ in range(_TRIES - 1):
-            said = call(self.work_tree, command, environment, stdin, self.kept)
-            if said.code == 0 or not _PASSING.search(said.err) or time.monotonic() > ends:
-                return said
+        for left in reversed(range(_TRIES)):
+            guarded = guard(self) if guard is not None else {}  # each time: settings may change while it waits
+            said = call(self.work_tree, command, named | guarded | own, stdin, self.kept)
+            if said.code == 0 or not left or not _PASSING.search(said.err) or time.monotonic() > ends:
+                break
             time.sleep(wait_secs)
             wait_secs *= 2
-        return call(self.work_tree, command, environment, stdin, self.kept)
+        return said
 
     def run(self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None) -> Said:
         """Call git and return its answer, or raise what it says."""

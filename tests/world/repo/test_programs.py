@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loopr.driving.sentry import Sentry
-from loopr.world.repo import commits, guarding, keeping
-from loopr.world.repo.calls import GUARDS, Door, GitFailed
+from loopr.world.repo import calls, commits, guarding, keeping
+from loopr.world.repo.calls import GUARDS, Door, GitFailed, Said
 from loopr.world.repo.ground import KEPT, Ground
 from loopr.world.repo.guarding import guard_as_begun
 from loopr.world.repo.landing import end_judging, lay_candidate
@@ -96,6 +97,25 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     found = Scene(tmp_path)
     yield found
     GUARDS.pop(found.ground.common, None)
+
+
+def test_what_is_planted_while_git_waits_does_not_run(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is tried again is told anew what to overrule: somebody may have set it while it waited."""
+    Sentry(scene.ground).begin("one#1")
+    tree = take(scene.ground, NAME).folder
+    real, told = calls.call, list[bool]()
+
+    def locked_once(folder: Path, words: list[str], environment: Mapping[str, str], *more: Any) -> Said:
+        told.append("filter.e.clean" in environment.values())
+        if len(told) > 1:
+            return real(folder, words, environment, *more)
+        scene.plant(PLANTS["clean"], tree)
+        return Said(128, b"", "fatal: Unable to create 'index.lock': File exists.")
+
+    monkeypatch.setattr(calls, "call", locked_once)
+    scene.ground.users_door.run("hash-object", "a.txt")
+    assert told == [False, True]
+    assert not scene.ran.exists()
 
 
 @pytest.mark.parametrize("kind", PLANTS)

@@ -50,8 +50,8 @@ def _ref(root: Path, tree: Path) -> None:
     git(tree, "update-ref", "refs/heads/main", git(tree, "commit-tree", "-m", "x", "HEAD^{tree}"))
 
 
-def test_what_changes_while_something_is_put_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The look after something was put back forgets nothing that has come between it and the look before."""
+def test_what_comes_while_something_is_put_back_goes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes between two looks is told and taken back, too: else it would be right from then on."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)
@@ -65,7 +65,38 @@ def test_what_changes_while_something_is_put_back_is_told(tmp_path: Path, monkey
         return real(*given)
 
     monkeypatch.setattr(sentry, "put_back", slowly)
-    assert watching.changed("one").touched == ("config core.worktree (is put back)", "hooks/pre-push")
+    setting, hook = watching.changed("one").touched
+    assert setting == "config core.worktree (is put back)"
+    assert hook.startswith("hooks/pre-push (is put back; ")
+    assert not (root / ".git/hooks/pre-push").exists()
+
+
+def test_what_is_planted_again_while_it_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same setting that comes again at each look never counts as right, and goes once nothing sets it."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1").folder
+    watching, real, times = Sentry(ground), sentry.put_back, [1]
+    watching.begin("one")
+    _worktree(root, tree)
+
+    def beaten(*given: Any) -> Any:
+        done = real(*given)
+        if times[0]:
+            times[0] -= 1
+            _worktree(root, tree)
+        return done
+
+    monkeypatch.setattr(sentry, "put_back", beaten)
+    assert watching.look()
+    assert not git(root, "config", "--default", "", "core.worktree")
+    times[0] = 2 * sentry.MOST_LOOKS
+    _worktree(root, tree)
+    assert watching.look()
+    times[0] = 0
+    assert watching.look()
+    assert not git(root, "config", "--default", "", "core.worktree")
 
 
 def test_a_change_that_hides_its_time_is_seen(tmp_path: Path) -> None:
