@@ -73,10 +73,10 @@ class Answer(NamedTuple):
 def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: False) -> Answer:
     """Do what is wished, all of it or nothing, and say what came of it; whoever would lose work is asked before."""
     check(wish)
-    if wish.name in _HOLDS:
-        workspace.doubt = workspace.in_force.go_by_accepted()
     if not wish.asks("dry_run"):
         pass_gate(workspace, wish.name, _said(wish), lambda scene: touched(scene, wish))
+    if wish.name in _HOLDS:
+        workspace.doubt = workspace.in_force.go_by_accepted()
     course = Course(wish, workspace.actor)
     _ask_on_groups(workspace, course, confirm)
     if wish.asks("dry_run"):

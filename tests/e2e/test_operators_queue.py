@@ -326,7 +326,11 @@ def test_what_is_out_of_range_changes_nothing(repo: Repo) -> None:
     engine = repo.begin("start", "plan.md")
     repo.heard()
     text = (repo.root / "loopr.yml").read_text()
-    for key, value in (("concurrency.max_loops", "many"), ("concurrency.max_api_calls", "0"), ("queue.hard_limt", "3")):
+    for key, value in (
+        ("concurrency.max_loops", "many"),
+        ("concurrency.max_api_calls", "-2"),
+        ("queue.hard_limt", "3"),
+    ):
         assert key in repo.loopr("set", key, value, code=None).err
     assert (repo.root / "loopr.yml").read_text() == text
     repo.gates["gate"].open()

@@ -70,6 +70,11 @@ ASKED: Sequence[tuple[str, dict[str, Any], str]] = [
     ("show", {"loop": "store"}, "show store"),
     ("why", {"loop": "endpoints", "at": LATER}, f"why endpoints --at {LATER}"),
     ("next", {"at": LATER}, f"next --at {LATER}"),
+    (
+        "next",
+        {"pull": True, "type": ["code"], "project": ["default"], "limit": 1},
+        "next --pull --type code --project default --limit 1",
+    ),
     ("logs", {"loop": "store"}, "logs store"),
     ("logs", {"loop": "store", "tail": 1, "stderr": True}, "logs store --tail 1 --stderr"),
     ("logs", {"loop": "store", "raw": True}, "logs store --raw"),
