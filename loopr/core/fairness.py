@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from loopr.core.ledger import PROJECT
+from loopr.core.ledger import PROJECT, Sums, use_of
+from loopr.core.model import Loop
 from loopr.core.scene import Scene
 
 UNKNOWN_COST = 1000
@@ -39,10 +40,18 @@ def ratios_of(scene: Scene, competing: Sequence[str], now: int) -> dict[str, Fra
 
 def usage_of(scene: Scene, project: str, competing: Sequence[str], now: int) -> int:
     """Sum what a project's attempts cost in the window, and what its occupied loops cost at least, in thousandths."""
-    mean = _mean(scene, project, competing, now)
+    mean, used = _mean(scene, project, competing, now), scene.ledger.used((PROJECT, project), now)
     occupied = (scene.loops[each] for each in scene.occupancy.loops)
-    live = sum(max(mean, scene.use_so_far(loop, now)) for loop in occupied if loop.project == project)
-    return scene.ledger.used((PROJECT, project), now).use + live
+    live = sum(max(mean, _so_far(scene, loop, used, now)) for loop in occupied if loop.project == project)
+    return used.use + live
+
+
+def _so_far(scene: Scene, loop: Loop, used: Sums, now: int) -> int:
+    """Price what an occupied loop has used so far; until it tells tokens, its time counts as its project's has."""
+    live = scene.live_usage(loop, now)
+    if live.tokens is None and used.ms:
+        return live.ms * used.use // used.ms
+    return use_of(scene.policy, live)
 
 
 def _mean(scene: Scene, project: str, competing: Sequence[str], now: int) -> int:

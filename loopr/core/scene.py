@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from loopr.core.ledger import SPENT, Charge, Ledger, Scope, cost_of, read_sums, usd_of, use_of
+from loopr.core.ledger import SPENT, Charge, Ledger, Scope, cost_of, read_sums, usd_of
 from loopr.core.model import Failure, Loop, Usage, decode_loop
 from loopr.core.policy import DEFAULT_LANE, Policy, Step, TypePolicy
 from loopr.core.shared import Shared
@@ -192,10 +192,6 @@ class Scene:
     def cost_so_far(self, loop: Loop, now: int) -> int:
         """Price what an occupied loop has used so far as budgets count it, in thousandths of a token."""
         return cost_of(self.policy, self.live_usage(loop, now))
-
-    def use_so_far(self, loop: Loop, now: int) -> int:
-        """Price what an occupied loop has used so far as shares count it, in thousandths of a token."""
-        return use_of(self.policy, self.live_usage(loop, now))
 
     def usd_so_far(self, loop: Loop, now: int) -> int:
         """Price what an occupied loop has used so far, in micro-dollars."""

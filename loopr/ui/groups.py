@@ -63,7 +63,7 @@ def _begins_again(loop: Loop, now: int) -> bool:
 
 VERBS: Mapping[str, Verb] = {
     "dispatch": Verb("dispatched", lambda loop, now: loop.status is Status.PENDING, below=True),
-    "clear": Verb("cleared", lambda loop, now: loop.status is Status.PENDING and loop.hold is None, below=True),
+    "clear": Verb("cleared", lambda loop, now: loop.status is Status.PENDING, below=True),
     "pause": Verb("paused", lambda loop, now: loop.hold is None and loop.status not in _OVER, tops=True),
     "resume": Verb("resumed", lambda loop, now: loop.hold is not None),
     "cancel": Verb("cancelled", lambda loop, now: loop.status not in _OVER, tops=True, asks=True),
