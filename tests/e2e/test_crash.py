@@ -178,8 +178,9 @@ class Aftermath:
             asked = len(list(folder.glob("check.*/run.json")))
             if words["asked"] != words["answered"] and self.spared:
                 yield f"the judge of {loop}#{attempt}: {dict(words)}"
-            if words["asked"] > asked:
-                yield f"the judge of {loop}#{attempt} ran {words['asked']} times for {asked} trees"
+            ran = words["asked"] if self.spared else words["answered"]  # one that was ended is asked again
+            if ran > asked:
+                yield f"the judge of {loop}#{attempt} ran {ran} times for {asked} trees"
 
     def _of_company(self) -> Iterator[str]:
         """Never are two commands at work for one loop at the same time."""

@@ -21,6 +21,7 @@ from loopr.world.repo.words import Leftover
 
 _MARK = Path(".loopr") / "plain"
 _GOING = ".gone"
+_CLEAR = 'rm -rf -- "$0"; rmdir -- "$1"'  # all of it: an engine that ends does not wait for this
 
 
 def ensure_plain(worktrees: Path, name: str) -> Path:
@@ -123,7 +124,7 @@ def _clear(place: Path) -> None:
         if descriptor is None:
             return
         try:
-            rm = ["rm", "-rf", "--", str(place)]
+            rm = ["sh", "-c", _CLEAR, str(place), str(place.parent)]
             subprocess.run(rm, check=False, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
             shutil.rmtree(place, ignore_errors=True)
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,4 +128,17 @@ def test_what_a_link_leads_to_is_not_cleared(tmp_path: Path) -> None:
     plain.ensure_plain(worktrees, "one.g1")
     assert plain.remove_plain(worktrees, ["one.g1"]) == {"one.g1"}
     assert [each.name for each in (tmp_path / "elsewhere").iterdir()] == ["mine"]
+    assert list(worktrees.iterdir()) == []
+
+
+def test_an_engine_that_ends_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What clears outlives its engine, and leaves nothing: neither a folder nor the place of all of them."""
+    worktrees = tmp_path / "worktrees"
+    write(worktrees, {".gone/abc/old.g1/.loopr/plain": ""})
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(shutil, "rmtree", lambda *given, **named: os._exit(0))
+        plain.clear_going(worktrees)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
     assert list(worktrees.iterdir()) == []
