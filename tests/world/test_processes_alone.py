@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from loopr.world.launcher import proc, traces, words
-from loopr.world.processes import attempts
+from loopr.world.processes import attempts, link
 from loopr.world.processes.link import Link
 from tests.world.attempting import PATIENCE_SECS, QUICK_MS, Yard, alive, murder, wait_gone
 
@@ -332,6 +332,18 @@ def test_attempts_of_an_older_loopr_are_adopted(yard: Yard, tmp_path: Path) -> N
 
 
 # -- what is stopped goes on
+
+
+def test_a_launcher_that_is_stopped_as_it_begins_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has left the process which its engine knows, and is stopped before it says hello, is let go on."""
+    stops = "m._take_line = lambda take=m._take_line: (os.kill(os.getpid(), signal.SIGSTOP), take())[1]"
+    begins = link.BOOT.replace("from loopr.world.launcher.__main__ import main; main()", "")
+    boot = f"{begins}import os, signal; import loopr.world.launcher.__main__ as m; {stops}; m.main()"
+    monkeypatch.setattr(link, "BOOT", boot)
+    monkeypatch.setattr(link, "STARTS", 1)
+    made = Link.make(tmp_path)
+    assert proc.is_alive(made.pid, made.start)
+    made.wire.close()
 
 
 def test_a_stopped_supervisor_goes_on(yard: Yard) -> None:

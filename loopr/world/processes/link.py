@@ -18,7 +18,7 @@ from pathlib import Path
 
 import loopr
 from loopr.errors import WorldError
-from loopr.world.launcher import proc, traces, words
+from loopr.world.launcher import proc, words
 from loopr.world.launcher.wire import Wire
 
 LOOK_MS, READY_LOOKS = 1_000, 30
@@ -114,9 +114,16 @@ def _started(state: Path, log: int) -> Wire:
     for _ in range(READY_LOOKS):
         if wire.wait(LOOK_MS):
             break
-        for each in ((pid, proc.start_time(pid)), *traces.newborn(pid)):
-            proc.rouse(*each)
+        for each in _begun(pid):
+            proc.rouse(each.pid, each.start)
     else:
-        os.kill(pid, signal.SIGKILL)
+        for each in _begun(pid):
+            proc.send(each.pid, each.start, signal.SIGKILL)
     os.waitpid(pid, 0)  # it has forked, and ended at once
     return wire
+
+
+def _begun(leader: int) -> list[proc.Stat]:
+    """List the processes that began with one of ours, which nobody has reaped: they are a session of their own."""
+    seen = map(proc.stat, proc.pids())
+    return [each for each in seen if each is not None and each.session == leader]
