@@ -14,7 +14,7 @@ from loopr.errors import EngineHeld
 from loopr.ui import views
 from loopr.ui.bases import follow_base
 from loopr.ui.offers import ask_on_offers
-from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, nobody
+from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, ensure_room, nobody
 from loopr.ui.uncommitted import uncommitted
 from loopr.ui.unjudged import unjudged
 from loopr.wiring import Workspace
@@ -39,6 +39,7 @@ class Admitted(NamedTuple):
 def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
     """Decide on paper, and write nothing."""
     with workspace.rehearsal() as engine:
+        ensure_room(engine, plans)
         done = [enqueue(engine, workspace, plan, confirm, to_run=to_run) for plan in plans]
         told = tuple(each._replace(unjudged=unjudged(engine, workspace, each.plan)) for each in done)
         return Admitted(engine.forest, told, dry_run=True)
@@ -51,27 +52,39 @@ def admit(
     beside = ""
     try:
         with workspace.turn() as engine:
-            return Admitted(engine.forest, _all(engine, workspace, plans, confirm, to_run=to_run, word=word))
+            done = bring_in(engine, workspace, plans, confirm, to_run=to_run, word=word)
+            return Admitted(engine.forest, done)  # the forest that it has led to: while others write it is read anew
     except EngineHeld as held:
         beside = held.problems[0].message
     with workspace.visit() as engine:
-        return Admitted(engine.forest, _all(engine, workspace, plans, confirm, to_run=True, word=word), beside=beside)
+        done = bring_in(engine, workspace, plans, confirm, to_run=True, word=word)
+        return Admitted(engine.forest, done, beside=beside)
 
 
 def bring_in(
-    engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool, word: Confirm = nobody
+    engine: Engine,
+    workspace: Workspace,
+    plans: Sequence[Plan],
+    confirm: Confirm,
+    *,
+    to_run: bool,
+    word: Confirm = nobody,
+) -> tuple[Enqueued, ...]:
+    """Enqueue plans one after the other where there is room for them, and let each go along with its base.
+
+    A `word` is a person's on files that may not be theirs.
+    """
+    ensure_room(engine, plans)
+    return tuple(_bring_in(engine, workspace, plan, confirm, to_run=to_run, word=word) for plan in plans)
+
+
+def _bring_in(
+    engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool, word: Confirm
 ) -> Enqueued:
-    """Enqueue a plan, and let it go along with its base; a `word` is a person's on files that may not be theirs."""
+    """Enqueue a plan, and let it go along with its base."""
     done = enqueue(engine, workspace, plan, confirm, to_run=to_run, word=word)
     ask_on_offers(engine, [plan.id], word, plan.digest)
     base = follow_base(engine, workspace, plan.id)
     return done._replace(
         base=base, uncommitted=uncommitted(engine, workspace, plan.id), unjudged=unjudged(engine, workspace, plan.id)
     )
-
-
-def _all(
-    engine: Engine, workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool, word: Confirm
-) -> tuple[Enqueued, ...]:
-    """Enqueue one after the other."""
-    return tuple(bring_in(engine, workspace, plan, confirm, to_run=to_run, word=word) for plan in plans)

@@ -95,14 +95,15 @@ def group_of(scene: Scene, verb: str, text: str, found: str | None, now: int, *,
             return None  # it is meant itself, or the verb says why not
     taken = tuple(each.id for each in loops if applies(each))
     group = Group(text, taken, tuple((each.id, _why_not(each)) for each in loops if not applies(each)))
-    ensure_some(group, rule.did)
+    if not group.total:
+        raise UserError(f"there is no loop in {text}")
     return group
 
 
-def ensure_some(group: Group, did: str) -> None:
-    """Refuse a group of which nothing is taken."""
-    if not group.taken:
-        raise UserError(f"nothing of {group.text} can be {did}: {counted(group) or 'there is no loop in it'}")
+def ensure_as_shown(found: Group, kept: Group, did: str) -> None:
+    """Refuse a group of which nothing that could be taken is as it was shown."""
+    if found.taken and not kept.taken:
+        raise UserError(f"nothing of {kept.text} can be {did}: {counted(kept)}")
 
 
 def members(scene: Scene, text: str, *, tops: bool = False) -> list[Loop]:

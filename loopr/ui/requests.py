@@ -113,12 +113,9 @@ def enqueue(
     One that is not `to_run` now may lack programs, which is said. A file that changed while loops were at work is
     offered, unless a person's `word` is that it is theirs.
     """
-    engine.mind.take_policy()
     bound = _binding(engine, workspace, plan)
     loop = engine.forest.loops.get(plan.id)
     fresh = (bound is None or bound.digest != plan.digest) and not is_put_off(engine, bound, plan, word)
-    if loop is None:
-        _check_room(engine)
     _check_project(workspace, plan)
     repo, top = _home(engine, workspace, plan)
     if loop is None and top is not None:
@@ -168,9 +165,12 @@ def _binding(engine: Engine, workspace: Workspace, plan: Plan) -> Bound | None:
     return bound
 
 
-def _check_room(engine: Engine) -> None:
-    """Defer a new plan while the queue is full."""
+def ensure_room(engine: Engine, plans: Iterable[Plan]) -> None:
+    """Defer plans, all of them, while the queue is full by the settings of now and one of them is new."""
+    engine.mind.take_policy()
     forest = engine.forest
+    if all(each.id in forest.loops for each in plans):
+        return
     depth, limit = sum(queue_depth(forest, forest.at).values()), forest.policy.queue_limits()[1]
     if limit is not None and depth >= limit:
         raise Deferred(f"the queue is full: {depth} loops wait for a slot, the hard limit is {limit}", hint=_LATER)

@@ -29,7 +29,7 @@ from loopr.ui.groups import (
     CONVOY,
     VERBS,
     Group,
-    ensure_some,
+    ensure_as_shown,
     group_of,
     is_group,
     keep,
@@ -192,8 +192,8 @@ class Course:
         self.groups, self.names, self.events = meant.groups, meant.names, []
         if self.shown is not None:
             self.groups = [keep(forest, each, self.shown) for each in meant.groups]
-            for each in self.groups:
-                ensure_some(each, VERBS[self.wish.name].did)
+            for found, kept in zip(meant.groups, self.groups, strict=True):
+                ensure_as_shown(found, kept, VERBS[self.wish.name].did)
             stays = {name for each in meant.groups for name in each.taken if name not in self._kept()}
             self.names = tuple(each for each in meant.names if each not in stays)
         for event in _decided(forest, self.names, Asker(self.wish, self._by, now, self.read)):

@@ -67,6 +67,16 @@ def test_the_worked_examples_come_in_their_order() -> None:
     assert granted(forest, story.now) == ["q/a/b/c", "p/a/b", "r/a/b/c"]
 
 
+def test_what_is_deep_goes_before_what_is_broad() -> None:
+    """Twenty loops of equal age just below their plans wait until the one below three ancestors has had its turn."""
+    story = Story(settings(max_loops=1))
+    broad = "\n".join(f"plan a{number}: x" for number in range(20))
+    go_on(story, f"{broad}\nplan z: a (b (c))\nsettle")
+    assert story.choose() == ["z/a/b/c"]
+    go_on(story, "ended z/a/b/c: config no")
+    assert story.choose() == ["a0/x"]
+
+
 def granted(forest: Forest, now: int) -> list[str]:
     """Play a round on a forest and return who was granted a lease."""
     found = []

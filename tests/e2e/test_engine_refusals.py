@@ -86,12 +86,15 @@ def test_refused_by_its_own_exit_code(repo: Repo, exit_code: int) -> None:
 
 
 def test_feedback_is_in_the_prompt_too(repo: Repo) -> None:
-    """A command that reads nothing but its prompt learns why the last try was refused."""
-    code = 'cat > "$DESK/prompt.$LOOPR_ITERATION"; test "$LOOPR_ITERATION" = 2 || { echo "a plain word"; exit 1; }'
+    """A command that reads nothing but its prompt learns why the last try was refused; each try is a new process."""
+    code = (
+        'say $$; cat > "$DESK/prompt.$LOOPR_ITERATION"; test "$LOOPR_ITERATION" = 2 || { echo "a plain word"; exit 1; }'
+    )
     one(repo, code)
     repo.loopr("start", "plan.md")
     assert "a plain word" not in repo.note("prompt.1")
     assert "a plain word" in repo.note("prompt.2")
+    assert len(set(repo.diary())) == 2
 
 
 def test_no_progress(repo: Repo) -> None:

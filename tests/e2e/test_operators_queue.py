@@ -135,6 +135,22 @@ def test_a_long_queue(repo: Repo) -> None:
     assert set(repo.statuses().values()) == {"complete"}
 
 
+def test_several_plans_come_together_or_not_at_all(repo: Repo) -> None:
+    """There is room for all plans of one `start` or for none, though an engine grants and waits between two of them."""
+    plan(repo, numbered(4), text=LIMITS)
+    engine = repo.begin("start", "plan.md")
+    repo.heard()
+    names = [f"m{number}" for number in range(4)]
+    repo.write({f"{name}.md": outline(["x", "y"], name) for name in names})
+    repo.loopr("start", "--no-run", *(f"{name}.md" for name in names))
+    assert set(names) <= {*repo.loops()}
+    repo.write({"third.md": outline(["x"], "third"), "fourth.md": outline(["x"], "fourth")})
+    repo.loopr("start", "--no-run", "third.md", "fourth.md", code=75)
+    assert not {"third", "fourth"} & {*repo.loops()}
+    repo.gates["gate"].open()
+    engine.ended()
+
+
 def test_a_limit_that_was_set_counts_for_the_next_plan(repo: Repo) -> None:
     """Without an engine too, a plan is enqueued by the settings of now, not by those of the last time."""
     plan(repo, numbered(3), text=LIMITS)

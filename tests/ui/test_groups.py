@@ -126,12 +126,20 @@ def test_members_stand_for_all_below_them(four: Desk) -> None:
 
 
 def test_who_is_not_there_is_refused(four: Desk) -> None:
-    """A group that nobody knows is told as any name; one of which nothing can be taken says how its loops stand."""
+    """A group that nobody knows is told as any name."""
     assert four("dispatch", "@no").code == 3 and four("clear", "project:no").code == 3
-    answer = four("reset", "@c")
-    assert (answer.code, answer.err) == (2, "loopr: nothing of @c can be reset: 3 are pending\n")
     assert four("retry", "--fresh", "@c").code == 2
     assert four("iterate", "@c", "--feedback", "x").code == 3
+
+
+def test_a_group_that_is_so_already_is_no_error(four: Desk) -> None:
+    """Where a verb applies to none of a group it says how its loops stand, and asking twice is asking once."""
+    answer = four("reset", "@c")
+    assert (answer.code, answer.err) == (0, "0 of 3 loops of @c reset; 3 are pending\n")
+    assert four("pause", "@c").code == 0
+    answer = four("pause", "@c", "--json")
+    assert (answer.code, group(answer)["taken"], answer.document["done"]) == (0, [], [])
+    assert "0 of 3 loops of @c paused; 3 are pending, and held" in notes(four("pause", "@c"))
 
 
 # --- deciding on many -----------------------------------------------------------------------------------------------
@@ -206,7 +214,8 @@ def test_files_that_are_offered(four: Desk) -> None:
     """With --file a group is those for whom a file is offered."""
     four.choose()
     four.see(o.FileRefused("p/b", "specs/p/b/spec.md", "bad"))
-    assert four("approve", "@c", "--file").code == 2
+    answer = four("approve", "@c", "--file")
+    assert (answer.code, notes(answer)) == (0, ["0 of 3 loops of @c approved; 3 are leased"])
 
 
 def test_a_group_touches_all_that_it_has(four: Desk) -> None:

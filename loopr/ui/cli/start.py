@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from functools import cache, partial
 
 import click
@@ -82,18 +83,18 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None) -
     stays = limit is not None and limit.stays
     try:
         with workspace.serve(stays=stays) as driver:
-            done = [bring_in(driver.engine, workspace, plan, ask, to_run=True, word=word_of(frame)) for plan in found]
+            done = bring_in(driver.engine, workspace, found, ask, to_run=True, word=word_of(frame))
             _tell(frame, done, driver.forest)
             driven = drive(driver, ids, progress, limit=limit)
             if frame.as_json:
-                frame.document(Admitted(driver.forest, tuple(done)).document(workspace))
+                frame.document(Admitted(driver.forest, done).document(workspace))
             return driven.code
     except EngineHeld as held:
         if (holder := workspace.engine()) is None:
             raise
         frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
-        done = [bring_in(engine, workspace, plan, ask, to_run=True, word=word_of(frame)) for plan in found]
+        done = bring_in(engine, workspace, found, ask, to_run=True, word=word_of(frame))
         _tell(frame, done, engine.forest)
     waits = stays and not holder["stays"]  # for that engine to end: then it is on us to stay
 
@@ -105,7 +106,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None) -
         return _drive(frame, found, ask, limit)  # that engine was about to end when it was told
     progress.close(forest, now)
     if frame.as_json:
-        frame.document(Admitted(forest, tuple(done)).document(workspace, now))
+        frame.document(Admitted(forest, done).document(workspace, now))
     return NOT_YET if late and not is_settled(forest, now, ids) else int(standing(forest, ids, now))
 
 
@@ -130,7 +131,7 @@ def _report_all(frame: Frame, admitted: Admitted) -> int:
     return 0
 
 
-def _tell(frame: Frame, done: list[Enqueued], forest: Forest) -> None:
+def _tell(frame: Frame, done: Sequence[Enqueued], forest: Forest) -> None:
     """Say what is new before the work begins, or that nothing is."""
     for each in done:
         if (

@@ -79,7 +79,7 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
     live = len(answer.more.get("running", ()))
     if live:
         frame.note(f"{live} attempt{' goes' if live == 1 else 's go'} on; --now stops {'it' if live == 1 else 'them'}")
-    if not answer.done and not answer.unchanged:
+    if not (answer.done or answer.unchanged or answer.groups):
         frame.note("nothing is pending that is not held already")
     if not answer.done:
         return
