@@ -45,7 +45,7 @@ from loopr.world.repo.landing import end_judging, lay_candidate, verdict_key
 from loopr.world.repo.named import contents_of
 from loopr.world.repo.rooms import leave_room, room_of, take_room
 from loopr.world.repo.words import Candidate
-from loopr.world.runs import OUTPUT, Refusal
+from loopr.world.runs import BASE, OUTPUT, Refusal
 
 Outcomes = Mapping[str, Outcome]
 
@@ -226,7 +226,7 @@ def is_pulled(task: Task) -> bool:
 def base_of(kit: Kit, task: Task) -> str:
     """Return the commit that the work began at; of a pull worker's only its run folder tells."""
     noted = kit.runs.circumstances(task.name, task.attempt) if is_pulled(task) else {}
-    return noted.get("base_commit", task.loop.base_commit)
+    return noted.get(BASE, task.loop.base_commit)
 
 
 # --- what came of it ------------------------------------------------------------------------------------------------

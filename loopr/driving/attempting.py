@@ -22,7 +22,7 @@ from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.handovers import is_plain_file, keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
-from loopr.driving.lookout import blame, tell_changed
+from loopr.driving.lookout import blame, end_watch, tell_changed
 from loopr.driving.materials import RESULT, Spot, own_folder, write_materials
 from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, trouble_before, trouble_of
 from loopr.driving.sentry import NOTHING, Changed
@@ -45,7 +45,7 @@ from loopr.world.repo.words import Committed, Message
 from loopr.world.repo.work import digest_of_work
 from loopr.world.repo.worktrees import take
 from loopr.world.result_file import Advice, Reported, read_advice
-from loopr.world.runs import CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
+from loopr.world.runs import BASE, CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
 
 CONFLICTED = "conflicted"
 TRIES_TOGETHER = 32  # commits that a loop has of its own, at most: git walks them
@@ -78,7 +78,7 @@ def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
         if isinstance(error, InputGoneError):
             return o.InputGone(loop.id, task.attempt)
         return o.AttemptEnded(loop.id, task.attempt, trouble_before(error))
-    base = kit.runs.circumstances(name, task.attempt).get("base_commit", "")
+    base = kit.runs.circumstances(name, task.attempt).get(BASE, "")
     if known:
         yield Tell(o.AttemptBegan(loop.id, task.attempt, base))
     try:
@@ -204,7 +204,7 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
 def _note_spot(kit: Kit, task: Task, spot: Spot) -> Spot:
     """Write down where an attempt works, and which iteration it is."""
     folder = os.path.relpath(spot.folder, kit.place.root)
-    said = {FOLDER: folder, "base_commit": spot.base_commit, "iteration": str(task.loop.iteration)}
+    said = {FOLDER: folder, BASE: spot.base_commit, "iteration": str(task.loop.iteration)}
     if task.loop.lease is not None and task.loop.lease.expires_at is not None:
         said[HOLDER] = task.loop.lease.holder
     elif task.preset is not None:
@@ -229,7 +229,8 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
     except StopAsked:
         used, trouble, heard, changed, ignored = yield Do(work)
     except (LooprError, OSError) as error:
-        return o.AttemptEnded(loop.id, task.attempt, replace(trouble_before(error), launch=False))
+        trouble = yield from end_watch(kit, task)
+        return o.AttemptEnded(loop.id, task.attempt, trouble or replace(trouble_before(error), launch=False))
     if used is not None:
         yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
     yield from tell_changed(task, changed)
@@ -311,7 +312,8 @@ def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
     if ground is None:
         return []
     conflicted = _conflicted(kit, task)
-    committed: Committed = commit_attempt(ground, task.name, task.attempt, message_of(kit, task))
+    base = kit.runs.circumstances(task.name, task.attempt).get(BASE, "")
+    committed: Committed = commit_attempt(ground, task.name, task.attempt, message_of(kit, task), base)
     problems = list(committed.refused)
     for path in conflicted:
         file = folder / path

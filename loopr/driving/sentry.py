@@ -59,6 +59,7 @@ class Sentry:
         self._marks: tuple[_Mark, ...] = ()
         self._sight: Sight | None = None
         self._live: dict[str, list[str]] = {}  # who is at work, each with what it alone is to blame for
+        self._over: dict[str, Changed] = {}  # what was said of attempts that ended; it may be lost
         self._grown: list[str] = []  # what came and may stay; who ends next tells of it
         self._fresh: set[str] = set()  # branches that came while somebody was at work: they are nobody else's
         self._news: list[_News] = []
@@ -88,35 +89,36 @@ class Sentry:
             else:
                 self._look_afresh()
             self._live[run] = []
-
-    def look(self) -> tuple[_News, ...]:
-        """Look before something is touched that loops may have changed, and return what is to be told."""
-        with self._alone:
-            if self._live:
-                self._notice()
-            return self._taken()
+            self._over.pop(run, None)
 
     def forget(self, run: str) -> None:
         """Take it that an attempt will not be asked about."""
         with self._alone:
+            self._over.pop(run, None)
             if run in self._live:
                 self._notice()
                 self._live.pop(run)
 
     def forget_all(self, loop: str, but: str = "") -> None:
         """Take it that no attempt of a loop will be asked about, but one."""
-        for run in list(self._live):
+        for run in [*self._live, *self._over]:
             if run.rpartition("#")[0] == loop and run != but:
                 self._live.pop(run, None)
+                self._over.pop(run, None)
 
     def changed(self, run: str) -> Changed:
-        """Say at an attempt's end what was changed while it was at work, but for what the user's checkout explains."""
+        """Say at an attempt's end what was changed while it was at work, but for what the user's checkout explains.
+
+        Asked once more it says the same again, with what has come since: the first answer may have been lost.
+        """
         with self._alone:
+            said = self._over.get(run, NOTHING)
             self._live.setdefault(run, [])  # an earlier engine may have begun it
             self._notice()
-            touched, grown = self._live.pop(run), self._grown
+            touched, grown = [*said.touched, *self._live.pop(run)], [*said.grown, *self._grown]
             self._grown = []
-            return Changed(_few(touched), _few(grown), self._taken())
+            self._over[run] = Changed(_few(touched), _few(grown), (*said.news, *self._taken()))
+            return self._over[run]
 
     # -- what there is to see
 

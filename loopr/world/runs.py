@@ -23,6 +23,7 @@ MOST_COUNTED = 1 << 20
 _COUNTING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
 PUT_BACK = "put_back.json"
 FOLDER = "folder"
+BASE = "base_commit"
 
 
 class Refusal(NamedTuple):

@@ -308,6 +308,16 @@ HALTS = (
         (f"packed-refs ({NOT_READ}",),
     ),
     Scene(
+        "packs all refs and then loses them",
+        f"{COMMON}; git pack-refs --all; printf 'x\\0\\377' > $C/packed-refs",
+        (f"packed-refs ({NOT_READ}",),
+    ),
+    Scene(
+        "deletes all that tells where the others stand",
+        "for each in $(git for-each-ref --format='%(refname)' refs/heads/loopr refs/loopr); do"
+        " git update-ref -d $each; done",
+    ),
+    Scene(
         "makes the packed refs a pipe",
         f"{COMMON}; rm -f $C/packed-refs; mkfifo $C/packed-refs",
         (f"packed-refs ({NOT_A_FILE}",),

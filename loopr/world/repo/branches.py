@@ -83,12 +83,18 @@ def _refuse_foreign(ground: Ground, name: str) -> None:
         )
 
 
-def loop_tip(ground: Ground, name: str) -> str:
-    """Return where the branch of a loop stands; one that somebody deleted comes back at the engine's last commit."""
+def loop_tip(ground: Ground, name: str, start: str = "") -> str:
+    """Return where the branch of a loop stands; one that somebody deleted comes back at the engine's last commit.
+
+    Where that mark is gone too it comes back at `start`, if given: only while all of its work lies in its folder.
+    """
     branch, work = ground.branch(name), WORK + name
     refs = read_refs(ground.door, branch, work)
     if branch in refs:
         return refs[branch]
+    if work not in refs and start:
+        put_refs(ground.door, [Move(work, start), Move(branch, start, "")], "loopr: bring back")
+        return start
     if work not in refs:
         raise WorldError(f'the branch "{ground.short_branch(name)}" is gone', hint="`loopr retry --fresh` begins anew")
     put_refs(ground.door, [Move(branch, refs[work], "")], "loopr: bring back")

@@ -39,10 +39,11 @@ from loopr.world.repo.words import Committed, Message
 _HALF_DONE = ("*_HEAD", "MERGE_*", "AUTO_MERGE", "SQUASH_MSG", "BISECT_*", "sequencer", "rebase-*", "*.lock")
 
 
-def commit_attempt(ground: Ground, name: str, attempt: int, message: Message) -> Committed:
+def commit_attempt(ground: Ground, name: str, attempt: int, message: Message, base: str = "") -> Committed:
     """Commit what an attempt left; what is refused stays in the folder and is named. Twice is once.
 
-    In a folder that is still being filled nothing has worked yet: what it lacks was not taken away.
+    In a folder that is still being filled nothing has worked yet: what it lacks was not taken away. A branch that was
+    taken away with its mark comes back at `base`, from which the attempt began.
     """
     slot = need_slot(ground, name)
     if slot.state == "preparing":
@@ -52,9 +53,10 @@ def commit_attempt(ground: Ground, name: str, attempt: int, message: Message) ->
             note_rules(at)
         finished = finish(at)
         record = read_record(ground, name)
-        tip = loop_tip(ground, name)
+        laid = finished or (record is not None and record.attempt >= attempt)  # by us, after this very attempt
+        tip = loop_tip(ground, name, "" if laid else base)
         refs = read_refs(at.door, at.branch, WORK + name)
-        if finished or (record is not None and record.attempt >= attempt):  # laid by us, after this very attempt
+        if laid:
             return Committed(tip, False)
         head = _head(at, tip)
         if head and not is_ancestor(at.door, tip, head):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loopr.errors import WorldError
 from loopr.world.repo import commits, landing, returning
 from loopr.world.repo.words import Candidate, Committed
 from tests.world.repo.grounds import begin, build, git, ground_of, land, log, plant, say, shows, take, work, write
@@ -39,6 +40,22 @@ def test_everything_is_committed_with_trailers(tmp_path: Path) -> None:
     assert shows(root, tree.branch, "src/a.txt").startswith("one")
     assert "Loopr-Attempt: 1" in git(root, "log", "-1", "--format=%(trailers)", tree.branch)
     assert not commit(ground).moved
+    assert log(root, tree.branch) == ["first", f"Work of {NAME}"]
+
+
+def test_a_branch_that_was_taken_away_with_its_mark_comes_back_at_its_base(tmp_path: Path) -> None:
+    """Whoever deletes the refs of a loop at work takes nothing of it: its files are committed upon its base."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, NAME)
+    write(tree.folder, {"new.txt": "new\n"})
+    for ref in (f"refs/heads/{tree.branch}", f"refs/loopr/work/{NAME}"):
+        git(root, "update-ref", "-d", ref)
+    with pytest.raises(WorldError, match="is gone"):
+        commit(ground)
+    commits.commit_attempt(ground, NAME, 1, say(NAME, 1), tree.base)
+    assert git(root, "show", "--name-only", "--format=", tree.branch) == "new.txt"
     assert log(root, tree.branch) == ["first", f"Work of {NAME}"]
 
 

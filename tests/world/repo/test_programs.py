@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loopr.driving.sentry import Sentry
+from loopr.driving.sentry import NOTHING, Sentry
 from loopr.world.repo import calls, commits, guarding, keeping
 from loopr.world.repo.calls import GUARDS, Door, GitFailed, Said
 from loopr.world.repo.ground import KEPT, Ground
@@ -134,6 +134,21 @@ def test_no_planted_program_runs(scene: Scene, kind: str) -> None:
     left = set(git(scene.root, "config", "--list", "--local").splitlines()) - set(before.splitlines())
     assert left <= {"extensions.worktreeconfig=true", "commit.gpgsign=true", "log.showsignature=true"}
     assert not (scene.root / ".git" / "info" / "attributes").exists()
+
+
+def test_an_answer_that_was_lost_is_given_again(scene: Scene) -> None:
+    """Until an attempt is forgotten the sentry says the same of it each time, with what has come since."""
+    sentry = Sentry(scene.ground)
+    sentry.begin("one#1")
+    tree = take(scene.ground, NAME).folder
+    scene.plant(PLANTS["an alias"], tree)
+    first = sentry.changed("one#1")
+    assert first.touched and first.news
+    assert sentry.changed("one#1") == first
+    scene.plant(PLANTS["ssh"], tree)
+    assert set(first.touched) < set(sentry.changed("one#1").touched)
+    sentry.forget_all("one")
+    assert sentry.changed("one#1") == NOTHING
 
 
 @pytest.mark.parametrize("kind", PLANTS)
@@ -315,7 +330,7 @@ def test_an_engine_that_takes_over_knows_what_was_there(scene: Scene) -> None:
     second.resume(["one#1"])
     third = Sentry(scene.ground, clock=lambda: 9)
     third.resume(["one#1"])
-    assert [each.names for each in third.look()] == [("config filter.e.clean (is put back)",)]
+    assert [each.names for each in third.changed("one#1").news] == [("config filter.e.clean (is put back)",)]
     assert second.changed("one#1").touched == ("config filter.e.clean (is put back)",)
 
 
