@@ -159,7 +159,8 @@ def declare_children(scene: Scene, parent_id: str, artifact: Artifact, *, truste
     parent = scene.loops[parent_id]
     wanted = wanted_children(scene, parent, artifact)
     if not trusted and not scene.policy.type_of(parent.type).trust_outline:
-        wanted = [_doubted(scene, each, entry) for each, entry in zip(wanted, artifact.entries, strict=True)]
+        entries = {f"{parent_id}/{each.id}": each for each in artifact.entries}  # of a leaf none is wanted
+        wanted = [_doubted(scene, each, entries[each.id]) for each in wanted]
     names = {each.id for each in wanted}
     for child in scene.tree.children(parent_id):
         if child not in names:

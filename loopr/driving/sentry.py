@@ -91,6 +91,12 @@ class Sentry:
             self._live[run] = []
             self._over.pop(run, None)
 
+    def look(self) -> None:
+        """Look before something is touched that loops may have changed; the end of whoever is at work tells of it."""
+        with self._alone:
+            if self._live:
+                self._notice()
+
     def forget(self, run: str) -> None:
         """Take it that an attempt will not be asked about."""
         with self._alone:

@@ -66,8 +66,8 @@ def run_after_command(kit: Kit, task: Task, spot: Spot, commit: Callable[[], obj
     try:
         if ground is not None:
             sentry = kit.sentry_of(task)  # looks first: what was planted must not run as the engine
-            for each in (yield Do(sentry.look)) if sentry is not None else ():
-                yield Tell(each)
+            if sentry is not None:
+                yield Do(sentry.look)
             yield Do(lambda: put_steps_back(kit, task, ground, commit))
         spec = step_spec(kit, task, spot, command, "post_run")
     except (LooprError, OSError) as error:

@@ -115,6 +115,14 @@ def test_whatever_else_is_completed() -> None:
     assert [event.during for event, _ in story.log if isinstance(event, e.ArtifactAccepted)] == [(), ("q/x",)]
 
 
+def test_a_leaf_whose_file_has_an_outline() -> None:
+    """An outline in the file of a loop that can have no children declares none, whoever wrote it."""
+    by_hand = settings(commands="spec")
+    story = tell("plan p: a\ndrop p/a: k\ndrop p/a/k: c\nsettle\nslip p/a/k/c: x; y", by_hand)
+    assert story["p/a/k/c"].status is Status.COMPLETE
+    assert not story.forest.tree.children("p/a/k/c")
+
+
 def test_a_candidate_is_not_replaced() -> None:
     """A file beside a loop that waits for approval is offered; both words are asked for, one after the other."""
     story = tell(
