@@ -226,7 +226,7 @@ def _lane_worked(scene: Scene, loop: Loop) -> Iterator[Event]:
         return
     lane = scene.shared.lane(name)
     if loop.lease.grant > lane.rest_grant and (lane.hits or lane.ramp is not None):
-        yield w.LaneWorked(name, ramp_after(scene, name))
+        yield w.LaneWorked(name, ramp_after(scene, name), loop.id)
 
 
 _Cost = Callable[[Scene, Loop, Trouble, int], Iterator[Event]]

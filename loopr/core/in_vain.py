@@ -14,10 +14,11 @@ from loopr.core.scene import Scene
 
 
 def is_own_matter(scene: Scene, loop: Loop, name: str) -> bool:
-    """Say whether a limit concerns a loop alone: it asked in vain before, and the lane has worked since that rest."""
+    """Say whether a limit is a loop's own: it asked in vain before, and since that rest the lane serves others."""
     grant = loop.lease.grant if loop.lease is not None else 0
     lane = scene.shared.lane(name)
-    return loop.in_vain > 0 and loop.vain_on == name and not lane.hits and grant > lane.rest_grant
+    others = not lane.hits and lane.worked_for != loop.id
+    return loop.in_vain > 0 and loop.vain_on == name and others and grant > lane.rest_grant
 
 
 def others_first(scene: Scene, groups: list[tuple[GroupKey, Group]], now: int) -> list[tuple[GroupKey, Group]]:

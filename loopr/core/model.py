@@ -266,6 +266,7 @@ class Lane(NamedTuple):
     """A provider account: how often it was hit, until when it rests, and how it ramps up again.
 
     `level` is the share of its provider's window that was used, in thousandths; it holds until `level_until`.
+    `worked_for` is the loop that was served first after a rest.
     """
 
     hits: int = 0
@@ -277,6 +278,7 @@ class Lane(NamedTuple):
     reason: str = ""
     level: int = 0
     level_until: int = 0
+    worked_for: str = ""
 
 
 class Convoy(NamedTuple):

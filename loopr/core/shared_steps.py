@@ -157,14 +157,15 @@ def _apply_lane(shared: Shared, event: _LaneEvent, at: int) -> None:
                 reason=event.reason,
             )
         case w.LaneWorked():
-            lane = lane._replace(hits=0, ramp=event.ramp if event.ramp and event.ramp < RAMP_END else None)
+            ramp = event.ramp if event.ramp and event.ramp < RAMP_END else None
+            lane = lane._replace(hits=0, ramp=ramp, worked_for=event.loop if lane.hits else lane.worked_for)
         case w.LaneMeasured():
             lane = lane._replace(level=event.level, level_until=event.until)
         case w.LaneParked():
             lane = lane._replace(parked=event.reason)
         case w.LaneReset():
-            ends = {"rest_until": min(lane.rest_until, at), "level_until": min(lane.level_until, at)}
-            lane = lane._replace(parked="", reason="", level=0, **ends)
+            rest_until, level_until = min(lane.rest_until, at), min(lane.level_until, at)
+            lane = lane._replace(parked="", reason="", level=0, rest_until=rest_until, level_until=level_until)
     shared.put("lane", event.lane, lane)
 
 

@@ -153,10 +153,11 @@ class LaneRested(Event):
 
 @dataclass(frozen=True, slots=True)
 class LaneWorked(Event):
-    """An attempt granted after the rest ended well or by its own doing: no more hits, a wider ramp."""
+    """An attempt of a loop, granted after the rest, ended well or by its own doing: no more hits, a wider ramp."""
 
     lane: str
     ramp: int | None
+    loop: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,15 @@ def test_its_own_service_does_not_speak_against_it() -> None:
     assert len(events(story, LaneRested)) == 2
 
 
+def test_its_own_judges_are_no_others() -> None:
+    """An attempt for judges alone is served by a lane that has served nobody else, and is limited there once more."""
+    story = tell(
+        f"plan p: a\n{REST}\nchoose p/a\nbegan p/a\nended p/a\njudged p/a: limited x\nwait 4s\n"
+        "choose p/a\nbegan p/a\nended p/a\nsays-yes p/a: check k\njudged p/a: limited x\np/a has failures 0"
+    )
+    assert len(events(story, LaneWorked)) == 2 and len(events(story, LaneRested)) == 3
+
+
 def test_judges_that_are_limited_for_ever_let_others_ask_first() -> None:
     """An attempt for judges alone is no sign that the lane works before one of them has answered."""
     story = Story(one_at_once())

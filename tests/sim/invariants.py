@@ -101,7 +101,7 @@ class Watch:
         self.limited = ""
         self.attempts: dict[str, int] = {}
         self.began: dict[str, str] = {}
-        self.served: dict[str, str] = {}
+        self.served: dict[str, set[str]] = {}
         self.patience = Patience(world.met)
         self.cut_at: int | None = None  # when a round was cut short that none has followed
 
@@ -194,16 +194,18 @@ class Watch:
         if isinstance(event, w.LaneRested) and event.hits > self.shadow.shared.lane(event.lane).hits:
             self.served.pop(event.lane, None)
         elif isinstance(event, w.LaneWorked):
-            self.served[event.lane] = ""
+            self.served.setdefault(event.lane, set()).add("")
         if not isinstance(event, e.LoopEvent):
             return
-        for lane in [lane for lane, name in self.served.items() if not name]:
-            self.served[lane] = event.loop  # whose end it is that the lane has worked for
+        for names in self.served.values():
+            if "" in names:
+                names.discard("")
+                names.add(event.loop)  # whose end it is that the lane has worked for
         loop = self.shadow.loops.get(event.loop)
         if isinstance(event, e.Broke) and event.failure is Failure.LIMITED:
             lane = loop.lane if loop is not None else None
             require(self.began.get(event.loop) == lane, f"{event}, which began a rest of {self.began.get(event.loop)}")
-            require(self.served.get(lane or "") not in (None, event.loop), f"{event}, but served was {self.served}")
+            require(self.served.get(lane or "", set()) - {event.loop}, f"{event}, but served was {self.served}")
             self.world.met("luck: a limit was a loop's own")
         elif isinstance(event, e.Limited) and event.failure is Failure.LIMITED:
             if (
