@@ -55,3 +55,11 @@ Act: TypeAlias = Generator[Asked, Any, Observation | None]
 
 class StopAsked(Exception):
     """Raised inside an act whose attempt is to end: it cleans up and returns."""
+
+
+def insist(work: Callable[[], Any]) -> Generator[Asked, Any, Any]:
+    """Have something done on another thread, whatever is asked of the act meanwhile: once more, if need be."""
+    try:
+        return (yield Do(work))
+    except StopAsked:
+        return (yield Do(work))

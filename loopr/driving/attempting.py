@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,14 +19,14 @@ from loopr.core import observations as o
 from loopr.core.model import Failure, Usage
 from loopr.core.observations import Trouble
 from loopr.core.plan_observations import PlanStands, TipsFound
-from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until
+from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until, insist
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.handovers import is_plain_file, keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
-from loopr.driving.lookout import blame, end_watch, tell_changed
+from loopr.driving.lookout import blame, tell_changed
 from loopr.driving.materials import RESULT, Spot, own_folder, write_materials
 from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, trouble_before, trouble_of
-from loopr.driving.sentry import NOTHING, Changed
+from loopr.driving.sentry import NOTHING
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.driving.stepping import put_steps_back, run_after_command, run_before
 from loopr.errors import LooprError, Problem, WorldError
@@ -218,27 +219,23 @@ def _note_spot(kit: Kit, task: Task, spot: Spot) -> Spot:
 
 def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
     """Commit what is there, whatever the end was, and say how the attempt ended."""
-    loop = task.loop
-
-    def work() -> _Taken:
-        return _take_in(kit, task, outcome)
-
-    slow = kit.ground_of(task) is not None or task.preset is not None
+    loop, sentry = task.loop, kit.sentry_of(task)
+    changed = NOTHING
     try:
-        used, trouble, heard, changed, ignored = (yield Do(work)) if slow else work()
-    except StopAsked:
-        used, trouble, heard, changed, ignored = yield Do(work)
+        if sentry is not None:  # looks first: what a command has planted must not run as the engine
+            changed = yield from insist(lambda: sentry.changed(loop.lease_id))
+        yield from tell_changed(task, changed)
+        taken: _Taken = yield from insist(partial(_take_in, kit, task, outcome, blame(changed)))
     except (LooprError, OSError) as error:
-        trouble = yield from end_watch(kit, task)
-        return o.AttemptEnded(loop.id, task.attempt, trouble or replace(trouble_before(error), launch=False))
-    if used is not None:
-        yield Tell(o.AttemptUsed(loop.id, task.attempt, used))
-    yield from tell_changed(task, changed)
-    if ignored or task.attempt > 1:  # an earlier one may have been told of
-        yield Tell(o.Noticed(f"{loop.id} {RESULT}", ignored))
-    if heard is not None and heard.report.share is not None and loop.lane is not None:
-        yield Tell(level_of(loop.lane, heard.report.share))
-    return end_of(loop.id, task.attempt, trouble, outcome)
+        trouble = blame(changed) or replace(trouble_before(error), launch=False)
+        return o.AttemptEnded(loop.id, task.attempt, trouble)
+    if taken.used is not None:
+        yield Tell(o.AttemptUsed(loop.id, task.attempt, taken.used))
+    if taken.ignored or task.attempt > 1:  # an earlier one may have been told of
+        yield Tell(o.Noticed(f"{loop.id} {RESULT}", taken.ignored))
+    if taken.heard is not None and taken.heard.report.share is not None and loop.lane is not None:
+        yield Tell(level_of(loop.lane, taken.heard.report.share))
+    return end_of(loop.id, task.attempt, taken.trouble, outcome)
 
 
 class _Taken(NamedTuple):
@@ -247,16 +244,13 @@ class _Taken(NamedTuple):
     used: Usage | None
     trouble: Trouble | None
     heard: Heard | None
-    changed: Changed
     ignored: str
 
 
-def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
-    """Commit the files, keep what was handed over, and say what was used and what went wrong."""
+def _take_in(kit: Kit, task: Task, outcome: Outcome, harm: Trouble | None) -> _Taken:
+    """Commit the files, keep what was handed over, and say what was used and what went wrong; a harm comes first."""
     folder = folder_of(kit, task)
     run = kit.runs.ensure(task.name, task.attempt)
-    sentry = kit.sentry_of(task)  # looks first: what a command has planted must not run as the engine
-    changed = sentry.changed(task.loop.lease_id) if sentry is not None else NOTHING
     problems = _commit(kit, task, folder)
     keep_output(folder / OWN_FOLDER / OUTPUT, run / OUTPUT)
     advice, ignored = read_advice(folder / OWN_FOLDER / RESULT)
@@ -270,13 +264,13 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome) -> _Taken:
     if problems and (trouble is None or trouble.failure is Failure.REFUSED):
         text = "\n\n".join(filter(None, [listed(problems), text]))
         trouble = refusal(f"{problems[0]}", listed(problems), folder)
-    if changed.touched:
-        return _Taken(used, blame(changed), None, changed, ignored)
+    if harm is not None:
+        return _Taken(used, harm, None, ignored)
     trouble = with_work(kit, task, trouble)
     if trouble is not None and trouble.failure is Failure.REFUSED:
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
-    return _Taken(used, trouble, heard, changed, ignored)
+    return _Taken(used, trouble, heard, ignored)
 
 
 def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:
