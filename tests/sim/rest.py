@@ -33,9 +33,12 @@ def at_rest(world: World) -> None:
         require(bool(gates), f"{loop.id} is neither done nor says why not")
         require(bool(gates - PASSING), f"{loop.id} waits at rest for {gates} alone")
         if gates <= PASSING | {"serial"}:
-            first = forest.loops[str(line_holder(forest, loop))]
-            also = {each.gate for each in gates_of(forest, first, now)}
-            require(bool(also - PASSING - {"serial"}), f"{loop.id} and {first.id} wait for each other")
+            line = [loop.id]
+            while gates <= PASSING | {"serial"}:
+                first = forest.loops[str(line_holder(forest, forest.loops[line[-1]]))]
+                require(first.id not in line, f"{loop.id} and {first.id} wait for each other")
+                line.append(first.id)
+                gates = {each.gate for each in gates_of(forest, first, now)}
     for loop in forest.loops.values():
         for problem in _undeclared_differently(world, loop):
             raise Broken(problem)
