@@ -92,8 +92,13 @@ def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = Fal
         yield e.Held(scope, by, reason)
     if at_once:
         for loop in _in_scope(scene, scope):
-            if loop.status in _MAY_STOP and not lands(loop):
+            if may_stop(loop):
                 yield e.Stopped(loop.id, loop.attempt, f"paused by {by}")
+
+
+def may_stop(loop: Loop) -> bool:
+    """Say whether something of a loop is under way that a word may still end, free of cost."""
+    return loop.status in _MAY_STOP and not lands(loop)
 
 
 def stop_all(scene: Scene, by: str) -> Iterator[Event]:

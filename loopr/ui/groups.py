@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.wishes import may_stop
 from loopr.errors import NotFound, UserError
 from loopr.ui.convoys import find_convoy
 
@@ -75,17 +76,22 @@ VERBS: Mapping[str, Verb] = {
 """How each verb takes a group; what is not here takes loops only."""
 
 
-def group_of(scene: Scene, verb: str, text: str, found: str | None, now: int, *, file: bool = False) -> Group | None:
+def group_of(
+    scene: Scene, verb: str, text: str, found: str | None, now: int, *, file: bool = False, stop: bool = False
+) -> Group | None:
     """Return the group that a text means to a verb; None where it means one thing, which `found` names if a loop.
 
-    `file`: the verb is about files that are offered, and nothing else.
+    `file`: the verb is about files that are offered, and nothing else. `stop`: it ends what lives in the group too.
     """
     rule = VERBS.get(verb)
     if rule is None or (found is not None and not rule.below):
         return None
 
     def applies(loop: Loop) -> bool:
-        return bool(loop.offers.offered) if file else rule.applies(loop, now)
+        if file:
+            return bool(loop.offers.offered)
+        live = stop and loop.status not in _OVER and any(map(may_stop, scene.tree.walk(loop.id)))
+        return rule.applies(loop, now) or live
 
     if found is None:
         loops = members(scene, text, tops=rule.tops)

@@ -53,6 +53,7 @@ STOPPED = DID[e.Stopped]
 _AGAIN = frozenset({"reset", "retry"})
 _HOLDS = frozenset({"pause", "resume", "cancel", "clear", "retry"})
 """Wishes that need no settings but those from before."""
+_FLAGS = ("all", "now", "fresh", "file")
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 
 
@@ -273,8 +274,9 @@ def _decided(scene: Scene, names: tuple[str, ...], asker: Asker) -> Iterator[Eve
 
 def _said(wish: Wish) -> list[str]:
     """Say what a wish is about, as it was typed."""
-    named = [f"@{convoy_name(wish.says('name'))}"] if wish.name == "convoy" else []
-    return [*named, *wish.ids, *(["--all"] if wish.asks("all") else [])]
+    verb = "create" if wish.asks("new") else "add"
+    named = [verb, f"@{convoy_name(wish.says('name'))}"] if wish.name == "convoy" else []
+    return [*named, *wish.ids, *(f"--{each}" for each in _FLAGS if wish.asks(each))]
 
 
 def touched(scene: Scene, wish: Wish) -> list[str]:
@@ -313,7 +315,8 @@ def _meant(scene: Scene, wish: Wish, now: int) -> Meant:
             found = _named(scene, text, wish)
             group = None
             if found is None or found in scene.loops:
-                group = group_of(scene, wish.name, text, found, now, file=wish.asks("file"))
+                file, stop = wish.asks("file"), wish.asks("now")
+                group = group_of(scene, wish.name, text, found, now, file=file, stop=stop)
         except NotFound as error:
             problems += error.problems
             continue

@@ -101,7 +101,7 @@ def test_a_loop_does_not_stop_the_night(repo: Repo) -> None:
     assert len(repo.note("codes").splitlines()) == len(tries)
     assert repo.events("engine_draining", "scope_held", "cancelled", "stopped") == []
     assert {each for _, each in denied(repo)} == {
-        *("stop --now", "pause --all", "cancel demo", "clear --all", "run", "gc", "doctor --fix"),
+        *("stop --now", "pause --all --now", "cancel demo", "clear --all", "run", "gc", "doctor --fix"),
         "stop",
     }
     siblings_landed(repo)

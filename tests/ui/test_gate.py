@@ -176,6 +176,15 @@ def test_what_changes_is_refused_to_a_loop(busy: Desk, line: str) -> None:
     assert outside(busy) == files
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["convoy create @x endpoints", "convoy add @draft endpoints", "pause endpoints --now", "retry endpoints --fresh"],
+)
+def test_the_line_for_a_person_is_the_one_that_was_refused(busy: Desk, line: str) -> None:
+    """What the hint tells a person to type is a verb that there is, and asks for no less."""
+    assert f"a person types `loopr {line}`" in typed(busy, line)["hint"]
+
+
 @pytest.mark.parametrize("line", [line for each in SHOWS.values() for line in each])
 def test_what_shows_is_open_to_a_loop(busy: Desk, line: str) -> None:
     """Whatever shows, or says what it would do, is open to a loop, and changes nothing."""

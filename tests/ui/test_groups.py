@@ -142,6 +142,31 @@ def test_a_group_that_is_so_already_is_no_error(four: Desk) -> None:
     assert "0 of 3 loops of @c paused; 3 are pending, and held" in notes(four("pause", "@c"))
 
 
+def test_what_lives_in_a_group_is_stopped_though_it_is_held_already(four: Desk) -> None:
+    """`pause @c --now` after `pause @c` stops what goes on, below the members too, and a third word nothing more."""
+    form(four, "late", "p/a", "q")
+    four.choose()
+    assert four("pause", "@late", "--json").document["running"] == ["p/a", "q/x", "q/y"]
+    answer = four("pause", "@late", "--now", "--json")
+    assert group(answer)["taken"] == ["p/a", "q"]
+    assert [(each["id"], each["did"]) for each in answer.document["done"]] == [
+        ("p/a", "stopped"),
+        ("q/x", "stopped"),
+        ("q/y", "stopped"),
+    ]
+    assert group(four("pause", "@late", "--now", "--json"))["taken"] == []
+    assert status(four, "p/a", "p/b") == [Status.PENDING, Status.LEASED]
+
+
+def test_a_dry_run_counts_a_group(four: Desk) -> None:
+    """What `dispatch -n` would leave alone is told too, also where that is all."""
+    form(four, "late", "p/d", "q/x")
+    form(four, "stuck", "q/x")
+    parked(four, "q/x")
+    assert notes(four("dispatch", "@late", "-n")) == ["1 of 2 loops of @late would be dispatched; 1 is parked"]
+    assert notes(four("dispatch", "@stuck", "-n")) == ["0 of 1 loop of @stuck would be dispatched; 1 is parked"]
+
+
 # --- deciding on many -----------------------------------------------------------------------------------------------
 
 

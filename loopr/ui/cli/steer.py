@@ -134,6 +134,8 @@ def _report_rehearsal(frame: Frame, answer: Answer) -> None:
     for row in (*answer.done, *answer.unchanged):
         if row["id"] not in granted:
             frame.note(f"{row['id']} would not start now: {render.plain(held.get(row['id'], 'others go first'))}")
+    for group in answer.groups:
+        frame.note(render.plain(told(group, f"would be {VERBS['dispatch'].did}")))
 
 
 # --- the verbs ------------------------------------------------------------------------------------------------------
