@@ -26,6 +26,7 @@ from loopr.world.runs import Refusal, Runs
 
 Quote = Callable[[Forest, str, int], Iterator[Event]]
 NOTHING: Mapping[str, Trouble] = {}
+MOST_DIGITS = 100
 
 
 def renew(workspace: Workspace, leases: Sequence[str]) -> Row:
@@ -62,7 +63,8 @@ def release(
     if failed and refused:
         hint = "--failed: the work could not be done here; --refused: it was done, and is not good enough"
         raise UserError("--failed and --refused do not go together", hint=hint)
-    if refused and not reason.strip():
+    reason = reason if reason.strip() else ""
+    if refused and not reason:
         hint = "--feedback says what the next iteration does otherwise"
         raise UserError("a lease that is given back as refused needs feedback", hint=hint)
     _pass(workspace, "lease release", leases)
@@ -170,8 +172,8 @@ def _answer(scene: Scene, lease: str, did: str, now: int) -> Row:
 def _named(scene: Scene, text: str) -> str:
     """Return the lease that is meant; its loop may be named shortly, its attempt never."""
     loop, sign, attempt = text.rpartition("#")
-    if not sign or not attempt.isdecimal():
-        raise UserError(f"{text!r} is no lease", hint="a lease is called LOOP#ATTEMPT: `loopr lease list`")
+    if not sign or not attempt.isdecimal() or len(attempt) > MOST_DIGITS:
+        raise UserError(f"{text[:MOST_DIGITS]!r} is no lease", hint="a lease is called LOOP#ATTEMPT: `loopr lease list`")
     return f"{find_id(scene.loops, loop)}#{int(attempt)}"
 
 

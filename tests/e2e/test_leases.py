@@ -275,6 +275,7 @@ def test_giving_back(repo: Repo) -> None:
     lease = take(repo)
     assert Path(lease["environment"]["LOOPR_FEEDBACK_FILE"]).read_text().startswith("the printer is on fire")
     assert "is no lease" in repo.loopr("lease", "release", "demo/a", code=2).err
+    assert "is no lease" in repo.loopr("lease", "release", f"demo/a#{'9' * 5000}", code=2).err
     assert "no lease is named" in repo.loopr("lease", "renew", code=2).err
     assert repo.loopr("lease", "renew", LOOPR_LEASE=lease["lease"]).out.startswith("demo/a#3  renewed")
 
@@ -286,7 +287,7 @@ def test_work_that_is_given_up_is_parked_in_the_end(repo: Repo) -> None:
     for number in (1, 2, 3):
         lease = take(repo)["lease"]
         assert lease == f"demo/a#{number}"
-        reason = ("--reason", f"reason {number}") if number > 1 else ()
+        reason = ("--reason", f"reason {number}" if number > 1 else " ")
         repo.loopr("lease", "release", lease, "--failed", *reason)
         loop = repo.loops()["demo/a"]
         assert (loop["iteration"], loop["failures"]) == (1, number)
