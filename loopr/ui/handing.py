@@ -173,7 +173,9 @@ def _named(scene: Scene, text: str) -> str:
     """Return the lease that is meant; its loop may be named shortly, its attempt never."""
     loop, sign, attempt = text.rpartition("#")
     if not sign or not attempt.isdecimal() or len(attempt) > MOST_DIGITS:
-        raise UserError(f"{text[:MOST_DIGITS]!r} is no lease", hint="a lease is called LOOP#ATTEMPT: `loopr lease list`")
+        raise UserError(
+            f"{text[:MOST_DIGITS]!r} is no lease", hint="a lease is called LOOP#ATTEMPT: `loopr lease list`"
+        )
     return f"{find_id(scene.loops, loop)}#{int(attempt)}"
 
 

@@ -130,3 +130,19 @@ def test_a_plan_needs_no_convoy(chain: Desk) -> None:
     (same,) = [each["progress"] for each in convoys if each["name"] == "@all"]
     assert row == {"id": "p"} | same
     assert row["total"] == 5 and row["way"]
+
+
+def test_what_is_not_declared_any_more_is_told(shop: Desk) -> None:
+    """A convoy whose other members are done says that it lacks what nobody declares, and so does one without others."""
+    shop.start(flat("ab"))
+    shop.wish(wishes.form_convoy, "one", ("p/b",))
+    shop.wish(wishes.form_convoy, "two", ("p/a", "p/b"))
+    shop.start(flat("a"))
+    lacks = "1 not declared any more, so it does not land"
+    answer = loopr("convoy", "list", "-C", shop.folder)
+    assert answer.out.splitlines()[0] == f"@one  0 of 1 done (0 of 0 loops): {lacks}"
+    shop.choose()
+    shop.run("p/a")
+    shop.land("p/a")
+    answer = loopr("convoy", "show", "@two", "-C", shop.folder)
+    assert answer.out.splitlines()[0] == f"@two  1 of 2 done (1 of 1 loops): {lacks}"

@@ -14,7 +14,7 @@ from loopr.core import wishes
 from loopr.core.model import Failure
 from tests.ui.acting import acting
 from tests.ui.calls import Answer, this_tree
-from tests.ui.scenes import Desk, flat
+from tests.ui.scenes import COMMANDS, Desk, flat
 from tests.ui.terminals import Line
 
 ALONE = "no engine runs here, so nothing goes on by itself: `loopr run`"
@@ -157,10 +157,12 @@ def test_a_convoy_is_its_members(shop: Desk) -> None:
 
 
 def test_a_convoy_without_members_never_lands(shop: Desk) -> None:
-    """Waiting for a convoy that nobody has joined ends at once, and not as done: exit 4."""
+    """Waiting for a convoy that nobody has joined ends at once, and not as done: exit 4, and nothing of others."""
+    shop.write("loopr.yml", COMMANDS + "projects: {bare: {}}\n")
     shop.start(flat(["a"]))
     shop.wish(wishes.form_convoy, "empty", ())
-    assert shop("wait", "@empty").code == 4
+    for group in ("@empty", "project:bare"):
+        assert shop("wait", group) == Answer(4, "", f"there is no loop in {group}\n")
 
 
 def test_names_are_found_as_everywhere(shop: Desk) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from loopr.core.model import Convoy
+from loopr.core.model import Convoy, Status
 from loopr.core.scene import Scene
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed, reading
@@ -95,4 +95,6 @@ def _stands(scene: Scene, name: str, convoy: Convoy, now: int) -> str:
         return f"{counts}: it lands at the engine's next turn"
     below = row["progress"]
     more = f" ({below['complete']} of {below['total']} loops)" if below["total"] != row["total"] else ""
-    return f"{counts}{more}: {progress_words(below)}"
+    gone = sum(scene.loops[each].status is Status.INVALIDATED for each in convoy.members)
+    lacks = f"{gone} not declared any more, so it does not land" if gone else ""
+    return f"{counts}{more}: {'; '.join(filter(None, [progress_words(below), lacks]))}"

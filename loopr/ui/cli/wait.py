@@ -36,6 +36,8 @@ def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
     known = frame.workspace.look().scene
     wanted = [_meant(known, name) for name in names]
     loops = members(known, wanted)
+    if not loops:
+        return _wait_for_nobody(frame, wanted)
     show = on_stderr(frame.color, loops, partial(is_home, frame.workspace))
 
     def over(forest: Forest, now: int) -> bool:
@@ -48,6 +50,15 @@ def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
         frame.note(ALONE)
     _report(frame, forest, wanted, now, {"standing": found.name.lower(), "timed_out": timed_out})
     return TIMED_OUT if timed_out else found.value
+
+
+def _wait_for_nobody(frame: Frame, wanted: Sequence[str]) -> int:
+    """Say that groups have no loops: nothing of them moves, and nothing of them is done."""
+    forest, _, now = frame.workspace.ponder()
+    frame.note(f"there is no loop in {', '.join(dict.fromkeys(wanted))}")
+    found = stands(forest, wanted, now)
+    _report(frame, forest, wanted, now, {"standing": found.name.lower(), "timed_out": False})
+    return found.value
 
 
 def _meant(scene: Scene, name: str) -> str:
