@@ -6,7 +6,7 @@ like `intake.py`. Knows no terminal and no protocol: `ui/requests.py` has read a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from loopr.core import events as e
@@ -153,14 +153,14 @@ def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Ev
 def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
     """Begin a loop's counting again in the same worktree; a cancelled one brings back what was cancelled below it.
 
-    Of a complete one all that has come to an end below it without completing begins again.
+    Of a complete one all begins again that has come to an end below it without completing, or backs off.
     """
     loop = _loop(scene, loop_id)
-    if stuck := _stuck_below(scene, loop, _STUCK):
+    late = {each.id for each in scene.tree.walk(loop_id) if each.status is Status.PENDING and each.not_before > now}
+    if stuck := _stuck_below(scene, loop, _STUCK, late):
         yield from (e.Retried(each, by) for each in stuck)
         return
-    backing_off = loop.status is Status.PENDING and loop.not_before > now
-    if not backing_off and loop.status not in _STUCK:
+    if loop_id not in late and loop.status not in _STUCK:
         raise _refuse(loop, "retry", _AGAIN.get(loop.status, _NOT_OVER))
     below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
     for each in below:
@@ -168,11 +168,11 @@ def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
             yield e.Retried(each.id, by)
 
 
-def _stuck_below(scene: Scene, loop: Loop, statuses: frozenset[Status]) -> list[str]:
-    """List what stands so below a loop that is complete itself, what is above before what is below it."""
+def _stuck_below(scene: Scene, loop: Loop, statuses: frozenset[Status], late: Collection[str] = ()) -> list[str]:
+    """List what stands so, or is `late`, below a loop that is complete itself, what is above before what is below."""
     if loop.status is not Status.COMPLETE:
         return []
-    return [each.id for each in scene.tree.walk(loop.id) if each.status in statuses]
+    return [each.id for each in scene.tree.walk(loop.id) if each.status in statuses or each.id in late]
 
 
 def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:

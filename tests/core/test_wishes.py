@@ -7,6 +7,7 @@ import pytest
 from loopr.core import wishes
 from loopr.core import workspace_events as w
 from loopr.core.model import Status
+from loopr.core.policy import Retry
 from loopr.core.shared import WORKSPACE
 from loopr.errors import NotFound, StaleLease, UserError
 from tests.core.stories import Story, go_on, settings, tell
@@ -165,6 +166,13 @@ def test_a_retry_of_a_complete_loop_begins_again_what_is_stuck_below() -> None:
     assert [story[each].status for each in ("p/a/k", "p/a/l", "p/a/m")] == ["cancelled", "running", "pending"]
     story = tell(f"{stuck}\nretry p")
     assert [story[each].status for each in ("p/a/k", "p/a/l", "p/a/m")] == ["pending", "running", "pending"]
+    go_on(story, "refuses retry p")
+
+
+def test_a_retry_of_a_complete_loop_ends_the_waiting_below() -> None:
+    """What backs off below a complete loop is let go as what is stuck there, and nothing else is touched."""
+    story = tell("plan p: a; b\nchoose p/a, p/b\nended p/a: infra died\nbegan p/b\nretry p", settings(retry=Retry()))
+    assert (story["p/a"].not_before, story["p/a"].failures, story["p/b"].status) == (0, 0, "running")
     go_on(story, "refuses retry p")
 
 
