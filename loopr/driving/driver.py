@@ -223,6 +223,7 @@ class Driver:
         events += self._heed_wish()
         self._step("remembered")
         self._act(events)
+        self.resting.heed_events(events)
         self._say(show, events)
 
     def _sleep(self) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import select
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
+from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.world.watching import Glance
 
@@ -77,6 +79,11 @@ class Resting:
         turned = self.stays and settled and not self.settled
         self.settled = self.stays and settled
         return turned
+
+    def heed_events(self, events: Sequence[Event]) -> None:
+        """Note that something has happened: whether all has settled is asked anew, and not at all by who ends."""
+        if events:
+            self.settled = False
 
     def heed(self, forest: Forest) -> None:
         """Note whether something is at work: what settles after it is news."""

@@ -13,6 +13,7 @@ from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group, closed_gates
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.offering import offered_words
+from loopr.core.settled import Standing, standing
 from loopr.ui import render, views
 from loopr.ui.folding import Line, fold
 from loopr.ui.telling import within
@@ -112,7 +113,7 @@ def at_rest(forest: Forest, tops: Sequence[str], now: int) -> str:
         more = f", and {len(waits) - 1} more" if len(waits) > 1 else ""
         words = f"{', '.join([*badly, waits[0]])}{more}"
     else:
-        done = all(map(forest.tree.done, tops))
+        done = standing(forest, tops, now) is Standing.DONE
         words = ", ".join(badly) or ("nothing is left to do" if done else "waits for a person: `loopr tree` tells")
     return f"settled: {words} (stays; `loopr stop` ends it)"
 

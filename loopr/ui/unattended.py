@@ -14,6 +14,7 @@ from loopr.core.scene import Scene
 from loopr.ui.unfinished import unfinished
 
 WORDS = "no engine runs: `loopr run` goes on"
+NO_PAYER = "no engine would begin (`loopr config check`): there is no project {}, and {} names it"
 
 
 def unattended(scene: Scene, now: int, holder: Mapping[str, Any] | None, ready: int | None = None) -> str:
@@ -24,7 +25,7 @@ def unattended(scene: Scene, now: int, holder: Mapping[str, Any] | None, ready: 
     if serves(holder):
         return ""
     found = scene.occupancy.total and unfinished(scene)
-    return WORDS if found or (ready if ready is not None else any(ready_loops(scene, now))) else ""
+    return _words(scene) if found or (ready if ready is not None else any(ready_loops(scene, now))) else ""
 
 
 def unattended_loop(scene: Scene, loop: Loop, holder: Mapping[str, Any] | None, *, runnable: bool) -> str:
@@ -33,7 +34,18 @@ def unattended_loop(scene: Scene, loop: Loop, holder: Mapping[str, Any] | None, 
         return ""
     owner = loop.lease or loop.ending
     left = loop.status in OCCUPYING and owner is not None and owner.expires_at is None
-    return WORDS if left or runnable else ""
+    return _words(scene) if left or runnable else ""
+
+
+def _words(scene: Scene) -> str:
+    """Say what goes on, or that no engine would begin: one refuses where nobody pays for a plan that is not over."""
+    lost = (each for each in scene.tree.children(None) if scene.loops[each].project not in scene.policy.projects)
+    for plan in lost:
+        from loopr.grounds import is_over  # slow to import, and few workspaces come here
+
+        if not is_over(scene, plan):
+            return NO_PAYER.format(scene.loops[plan].project, plan)
+    return WORDS
 
 
 def serves(holder: Mapping[str, Any] | None) -> bool:

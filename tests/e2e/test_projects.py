@@ -327,6 +327,7 @@ def test_a_misspelt_project_reaches_no_repository(fleet: Fleet) -> None:
 
 CAPPED = "  web: {budget: {tokens: 0}, max_concurrent: 1}"
 LOST = "there is no web, and web names it"
+UNPAID = "no engine would begin (`loopr config check`): there is no project web, and"
 
 
 def test_a_misspelt_project_escapes_no_budget(fleet: Fleet) -> None:
@@ -354,6 +355,10 @@ def test_a_project_whose_plan_is_not_over_stays_in_the_settings(fleet: Fleet) ->
         assert "`loopr start web.md` with the new one, and take web out after that" in refused
     assert LOST in fleet.ws.loopr("config", "check", code=78).out
     assert LOST in fleet.ws.loopr("doctor", code=None).out
+    for words in (["status"], ["tree"], ["why", "web/web-1"]):
+        told = fleet.ws.loopr(*words)
+        assert UNPAID in " ".join((told.out + told.err).split()), words
+        assert "`loopr run` goes on" not in told.out + told.err, words
     fleet.ws.write({"loopr.yml": sound + CAPPED.replace("web:", "shop:")})
     assert LOST not in fleet.ws.loopr("config", "check").out
     fleet.ws.loopr("start", "--no-run", fleet.plan("web", 1, "shop"))
@@ -390,6 +395,8 @@ def test_an_engine_at_work_keeps_the_numbers_of_a_project_that_goes(fleet: Fleet
     fleet.ws.until("settings_held", 1)
     refused = fleet.ws.loopr("config", "accept", "--yes", code=78)
     assert LOST in refused.err
+    explained = fleet.ws.loopr("config", "explain", "projects.web.max_concurrent").out
+    assert "held back  null (it is taken out)" in explained
     assert set(fleet.ws.loopr("status", "--json").document["projects"]) == {"default", "web"}
     fleet.ws.write({"loopr.yml": sound})
     gate.open()

@@ -234,6 +234,36 @@ def test_each_settling_is_told_once(repo: Repo) -> None:
     assert said == [{"demo": "waiting"}, {"demo": "waiting"}, {"demo": "done"}]
 
 
+def test_only_what_has_settled_is_said_to(repo: Repo) -> None:
+    """Nothing is said to have settled by a word that sets something going, nor by an engine that ends."""
+    flat(repo, approve=True)
+    process = repo.begin("start", "--stay", "plan.md")
+    says(process, SETTLED)
+    repo.loopr("approve", "demo/x")
+    repo.until("landed", words="demo/x")
+    repo.loopr("approve", "demo/y")
+    repo.until("landed", words="demo/y")
+    says(process, "nothing is left to do")
+    repo.loopr("stop")
+    process.ended(0)
+    lines = process.said.splitlines()
+    settled = [at for at, line in enumerate(lines) if SETTLED in line]
+    approved = [at for at, line in enumerate(lines) if "approved" in line]
+    assert not [at for at in settled if at - 1 in approved], process.said
+    assert max(settled) < next(at for at, line in enumerate(lines) if "draining" in line), process.said
+
+
+def test_what_a_person_has_cancelled_waits_for_nobody(repo: Repo) -> None:
+    """Where all that was left is cancelled, nothing is left to do: its exit code says the same."""
+    by_hand(repo)
+    repo.loopr("start", "--no-run", "plan.md")
+    repo.loopr("cancel", "demo", "--yes")
+    process = repo.begin("run", "--stay")
+    assert "settled: nothing is left to do (stays" in says(process, SETTLED)[0]
+    repo.loopr("stop")
+    process.ended(0)
+
+
 # --- how seldom it wakes --------------------------------------------------------------------------------------------
 
 

@@ -113,9 +113,12 @@ def _waiting(workspace: Workspace, key: str) -> list[dict[str, Any]]:
         return []
     try:
         settings = workspace.in_force.load(found.texts)
-        return [{"value": settings.value(key), "from": settings.origin(key)}]
-    except UserError as error:  # as they are they do not load, or the key is gone
+    except UserError as error:  # as they are they do not load
         return [{"value": None, "from": str(error.problems[0])}]
+    try:
+        return [{"value": settings.value(key), "from": settings.origin(key)}]
+    except UserError:  # the project or lane that it is a key of
+        return [{"value": None, "from": "it is taken out"}]
 
 
 def _explained(settings: Settings, key: str, said: Mapping[str, str]) -> dict[str, Any]:
