@@ -290,8 +290,8 @@ def _read_input(kit: Kit, task: Task) -> str:
     """Read what the loop above has handed over, the text of it that counts; it may have gone since the lease."""
     raw = b""
     with suppress(FileNotFoundError, NotADirectoryError):
-        with os.fdopen(os.open(task.input, _NO_WAIT), "rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe would have us wait for ever
+        if stat.S_ISREG(task.input.stat().st_mode):  # a folder cannot be read, a pipe would have us wait for ever
+            with os.fdopen(os.open(task.input, _NO_WAIT), "rb") as file:
                 raw = file.read(MAX_INPUT_BYTES + 1)
         if len(raw) > MAX_INPUT_BYTES:
             raise WorldError(f"{task.input} is larger than {MAX_INPUT_BYTES >> 20} MiB", hint="make it shorter")
@@ -305,6 +305,9 @@ def _uncounted(parent: Loop, raw: bytes) -> bytes:
     if raw and parent.offers.offered:
         hint = words_for(parent)
         raise WorldError(f"the text of {parent.id} that counts is kept nowhere, and another is offered", hint=hint)
+    if not raw:
+        hint = "put its file there"
+        raise WorldError(f"the text of {parent.id} that counts is kept nowhere, and no other is there", hint=hint)
     return raw
 
 

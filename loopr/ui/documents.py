@@ -77,7 +77,7 @@ def listed(workspace: Workspace, seen: Scenery, loops: Iterable[Loop]) -> Row:
     """Return a list of loops."""
     chosen = list(loops)
     body = views.tree(seen.scene, seen.now, str(workspace.place.root), chosen)
-    return body | {"unread": unread(workspace, seen.scene, chosen)}
+    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, chosen))}
 
 
 def status(workspace: Workspace, seen: Scenery) -> Row:

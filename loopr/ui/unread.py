@@ -81,6 +81,8 @@ def _differs(workspace: Workspace, scene: Scene, loop: Loop) -> str:
         known = {offers.offered, *offers.rejected} - {""}
         is_known = any(not differs(path, each) for each in known)
         return "" if is_known else f"no engine runs, and a file is there for {loop.id}: {name}"
+    if not path.is_file():
+        return f"{name} is not a regular file any more"
     if changed < loop.seen or not differs(path, loop.artifact):
         return ""
     told = any(not differs(path, each) for each in (offers.offered, *offers.rejected) if each)

@@ -94,6 +94,20 @@ def test_an_input_that_goes_between_lease_and_start(repo: Repo) -> None:
     assert [each["loop"] for each in repo.events("lease_released")] == [second]
 
 
+def test_what_lies_at_the_place_of_an_input_costs_no_try(repo: Repo) -> None:
+    """A loop whose input is no file any more works from the text that counts, as beside a broken one."""
+    phase = enqueue(repo)
+    text = phase.read_bytes()
+    phase.unlink()
+    phase.mkdir()
+    for words in (["tree"], ["next"], ["ls", "--ready"], ["tree", "c1"], ["ls", "c1", "--json"]):
+        assert f"{PHASE} is not a regular file any more" in repo.loopr(*words).out, words
+    said = repo.loopr("run", code=None).err
+    assert f"{PHASE}  problem  is not a regular file" in said and "Errno" not in said
+    assert (repo.diary(), repo.note("sizes").split()) == (["ran", "ran"], [f"{len(text)}"] * 2)
+    assert {each["failures"] for each in repo.loops().values()} == {0}
+
+
 # --- leases without an engine ---------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from loopr.ui.names import find_id
 from loopr.ui.story import moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.unattended import unattended, unattended_loop
-from loopr.ui.unread import unread, words
+from loopr.ui.unread import behind, unread, words
 from loopr.ui.warnings import warnings
 from loopr.wiring import Scenery
 
@@ -64,7 +64,7 @@ def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     alone = unattended(scene, now, frame.workspace.engine())
     drawn = [line.loop for line in lines if line.loop is not None]
     frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen, alone))
-    tell_unread(frame, unread(frame.workspace, scene, drawn))
+    tell_unread(frame, unread(frame.workspace, scene, behind(scene, drawn)))
     frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
 
 
@@ -129,7 +129,7 @@ def ls_verb(
     frame.lines(render.table(rows, frame.width))
     if not rows:
         frame.note("no loop is like that" if scene.loops else NOTHING_YET)
-    tell_unread(frame, unread(frame.workspace, scene, chosen))
+    tell_unread(frame, unread(frame.workspace, scene, behind(scene, chosen)))
 
 
 @click.command("status")
