@@ -150,9 +150,8 @@ def told(group: Group, did: str) -> str:
     return f"{loops}; {counted(group)}" if group.left else loops
 
 
-def shown(verb: str, groups: Iterable[Group]) -> str:
+def shown(verb: str, names: Sequence[str]) -> str:
     """List all that would be taken, for whoever is asked."""
-    names = list(dict.fromkeys(each for group in groups for each in group.taken))
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
     return f"{verb} takes {len(names)} loops: {', '.join(names[:MOST_SHOWN])}{more}"
 

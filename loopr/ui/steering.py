@@ -161,8 +161,10 @@ def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> No
     if not found:
         return
     course.shown = {each: mark(seen.scene.loops[each]) for group in found for each in group.taken}
-    text = shown(wish.name, found)
-    if len(course.shown) > 1 and not confirm(text):
+    all_of_it = reached(seen.scene, course.shown) if rule.tops else ()
+    names = [each.id for each in all_of_it if rule.applies(each, seen.now)] or [*course.shown]
+    text = shown(wish.name, names)
+    if len(names) > 1 and not confirm(text):
         raise UserError(text, hint="--yes goes on")
 
 

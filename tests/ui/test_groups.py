@@ -188,6 +188,18 @@ def test_one_needs_none(four: Desk) -> None:
     assert answer.code == 0 and status(four, "p/a") == [Status.FAILED]
 
 
+def test_a_member_that_stands_for_many_is_many(four: Desk) -> None:
+    """To cancel a project or a convoy of one plan asks with all that is below it, since all of that ends."""
+    form(four, "one", "q")
+    for words in (["@one"], ["project:web"]):
+        answer = four("cancel", *words)
+        assert answer.code == 2 and "--yes goes on" in answer.err, answer
+    assert "cancel takes 3 loops: q, q/x, q/y" in four("cancel", "@one").err
+    assert four.loop("q").hold is None
+    assert four("cancel", "@one", "--yes").code == 0
+    assert four.loop("q/x").status is Status.CANCELLED
+
+
 @pytest.mark.parametrize("verb", ["cancel", "retry", "reset"])
 def test_what_undoes_work_asks(four: Desk, verb: str) -> None:
     """To cancel, begin again or reset several asks too; what is harmless does not."""
