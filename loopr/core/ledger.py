@@ -45,7 +45,7 @@ class Charge(NamedTuple):
 class Sums(NamedTuple):
     """What a set of charges comes to: `cost` is what budgets count, `use` what shares do, in thousandths of a token.
 
-    `usd` is in millionths.
+    `usd` is in millionths; `told` is how many of the attempts told that they have used tokens or money.
     """
 
     attempts: int = 0
@@ -53,6 +53,7 @@ class Sums(NamedTuple):
     usd: int = 0
     ms: int = 0
     use: int = 0
+    told: int = 0
 
     def plus(self, other: Sums) -> Sums:
         """Add two sums."""
@@ -107,12 +108,14 @@ def charge_of(policy: Policy, loop: Loop, usage: Usage, lane: str, at: int, *, u
 
 def sums_of(charge: Charge) -> Sums:
     """Return what one charge adds to a sum."""
-    return Sums(1, charge.counted, charge.micro_usd or 0, charge.ms, charge.cost)
+    cost, usd = charge.counted, charge.micro_usd or 0
+    return Sums(1, cost, usd, charge.ms, charge.cost, int(cost + usd > 0))
 
 
 def read_sums(value: Sequence[int]) -> Sums:
-    """Read a row of sums back; budgets and shares counted the same before."""
-    return Sums._make(value if len(value) == len(Sums._fields) else (*value, value[1]))
+    """Read a row of sums back; budgets and shares counted the same before, and all attempts had told something."""
+    row = (*value, value[1]) if len(value) == 4 else tuple(value)
+    return Sums._make(row if len(row) > 5 else (*row, row[0] if row[1] or row[2] else 0))
 
 
 class Account:
@@ -224,9 +227,15 @@ class Ledger:
         return known if known.cost else None
 
     def mean_of_type(self, scope: Scope, type_name: str, now: int) -> Sums | None:
-        """Return what an attempt of a type costs a payer on average, None where all of them together used nothing."""
+        """Return what an attempt of a type costs a payer on average, None where all of them together used nothing.
+
+        What told neither tokens nor money says nothing of what those that do will tell.
+        """
         sums = self.used_by_type(scope, type_name, now)
-        return Sums(1, *(each // sums.attempts for each in sums[1:])) if sums.use else None
+        if not sums.use and not sums.told:
+            return None
+        told = sums.told or 1
+        return Sums(1, sums.cost // told, sums.usd // told, sums.ms // sums.attempts, sums.use // sums.attempts)
 
     def dearest_mean(self, scope: Scope, now: int) -> Sums | None:
         """Return what an attempt of a payer's dearest type costs, in each unit; None where nothing is known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
@@ -444,6 +445,34 @@ def test_an_attempt_that_used_nothing_has_measured_nothing() -> None:
     assert "p/b, the first at the cost of the workspace" in story.gates("p/a")["budget"]
     run(story, "p/b", 10)
     assert len(story.choose()) == 3
+    story.verify()
+
+
+@pytest.mark.parametrize("slots", [1, 3, 8])
+def test_attempts_that_told_nothing_make_no_other_cheaper(slots: int) -> None:
+    """Whoever dies without a word says nothing of what the others cost: a plan still stops within a loop's cost."""
+    patient = Retry(base_ms=1, cap_ms=1, jitter=Fraction(0), no_progress=99, same_answer=None)
+    story, chance, spent = Story(settings(max_loops=slots, retry=patient)), Random(slots), 0
+    plan(story, "p", "; ".join("abcdefghijkl"), Budget(tokens=4_000))
+    go_on(story, "settle")
+    while story.choose() or story.forest.occupancy.total:
+        loop_id = chance.choice(sorted(story.forest.occupancy.loops))
+        story.now += 1_000
+        if spent and chance.random() < 0.7:
+            go_on(story, f"began {loop_id}\nended {loop_id}: refused it died at {story.now}")
+        else:
+            spent += 1_000
+            go_on(story, f"began {loop_id}\nused {loop_id} 1000 tokens 1s\nended {loop_id}: config done")
+    assert spent == 4_000
+    story.verify()
+
+
+def test_money_without_tokens_is_a_measure() -> None:
+    """Whoever tells what it cost in money, and no token, has told what such a loop costs."""
+    story = Story(settings(budget=Budget(micro_usd=9_000_000)))
+    go_on(story, "plan p: a; b; c\nchoose p/a\nbegan p/a\nused p/a 0 tokens 2 usd 1s\nended p/a: refused no")
+    assert len(story.choose()) == 3
+    assert reserved(story.forest, ("workspace", ""), story.now).usd == 6_000_000
     story.verify()
 
 

@@ -63,14 +63,16 @@ def test_a_journal_from_before_keeps_what_it_has_counted() -> None:
     story.see(o.PolicySeen(replace(before, time_is_tokens=False), "now"))
     go_on(story, f"{BUSY}\nended p/a: refused no")
     assert story["p/a"].spent.cost == 60_000_000
-    assert story.forest.ledger.used(("plan", "p"), story.now) == Sums(2, 60_000_000, 0, 2_400_000, 120_000_000)
+    assert story.forest.ledger.used(("plan", "p"), story.now) == Sums(2, 60_000_000, 0, 2_400_000, 120_000_000, told=1)
     story.verify()
 
 
 def test_sums_from_before_are_read() -> None:
-    """A row without a sum of its own for shares has the one that both counted."""
-    assert read_sums([2, 50, 1, 9]) == Sums(2, 50, 1, 9, 50)
-    assert read_sums([2, 50, 1, 9, 70]) == Sums(2, 50, 1, 9, 70)
+    """A row without a sum of its own for shares has the one that both counted, and all of its attempts had told it."""
+    assert read_sums([2, 50, 1, 9]) == Sums(2, 50, 1, 9, 50, 2)
+    assert read_sums([2, 50, 1, 9, 70]) == Sums(2, 50, 1, 9, 70, 2)
+    assert read_sums([2, 0, 0, 9, 70]) == Sums(2, 0, 0, 9, 70, 0)
+    assert read_sums([2, 50, 1, 9, 70, 1]) == Sums(2, 50, 1, 9, 70, 1)
 
 
 def test_who_waits_for_something_else_first_waits_for_no_budget() -> None:

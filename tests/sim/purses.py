@@ -53,14 +53,14 @@ def _known(forest: Forest, scope: Scope, loop: Loop, at: int) -> int | None:
     for each in _payers(scope, loop):
         sums = [forest.ledger.used_by_type(each, name, at) for name in {*forest.policy.types, *_types(forest)}]
         if any(one.use for one in sums):
-            return max(one.cost // one.attempts for one in sums if one.attempts)
+            return max(one.cost // (one.told or 1) for one in sums if one.attempts)
     return None
 
 
 def _of_type(forest: Forest, scope: Scope, loop: Loop, at: int) -> int | None:
     """Return what one of a loop's type costs, as its payer knows it, else its project, else the workspace."""
     found = (forest.ledger.used_by_type(each, loop.type, at) for each in _payers(scope, loop))
-    return next((each.cost // each.attempts for each in found if each.use), None)
+    return next((each.cost // (each.told or 1) for each in found if each.use), None)
 
 
 def _payers(scope: Scope, loop: Loop) -> tuple[Scope, ...]:
