@@ -152,11 +152,21 @@ def budget_closed(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] 
     spent = budget_spent(scene, loop, now)
     if spent is not None:
         return spent
-    for scope, name, _ in budgets_of(scene, loop):
+    for scope, name, budget in budgets_of(scene, loop):
         measured = _being_measured(scene, scope, loop, now)
         if measured:
             return f"{measured} at the cost of {name} is being measured", None
+        width = _silent_width(scene, scope, budget, loop, now)
+        if width is not None and sum(each.type == loop.type for each in _paid_by(scene, scope)) >= width:
+            return f"none has told yet what a {loop.type} costs {name}: {width} at once for now", None
     return None
+
+
+def _silent_width(scene: Scene, scope: Scope, budget: Budget, loop: Loop, now: int) -> int | None:
+    """Return how many of a type run at once of which none has told a cost: one more than ended; None once one has."""
+    own = scene.ledger.used_by_type(scope, loop.type, now)
+    is_time_alone = budget.tokens is None and budget.micro_usd is None
+    return None if own.told or is_time_alone else 1 + own.attempts
 
 
 def budget_spent(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from loopr.core import observations as o
 from loopr.core.fairness import usage_of
 from loopr.core.grouping import budget_waits
@@ -23,12 +25,25 @@ def projects(**budgets: Budget) -> dict[str, ProjectPolicy]:
 def test_loops_without_tokens_use_up_no_budget_of_tokens() -> None:
     """However long they take, they cost nothing, and go side by side; their time counts where time is limited."""
     story = Story(settings(budget=Budget(tokens=100), retry=settings().retry))
-    go_on(story, f"plan p: a; b; c\n{BUSY}\nended p/a: refused no")
+    go_on(story, f"plan p: a; b; c; d\n{BUSY}\nended p/a: refused no")
     assert (story["p/a"].spent.cost, story["p/a"].spent.ms) == (0, 1_200_000)
-    assert story.choose() == ["p/b", "p/c", "p/a"]
+    assert story.choose() == ["p/b", "p/c"]
+    go_on(story, "began p/b\nended p/b: refused no\nchoose p/d, p/a")
     story.verify()
     story = tell(f"plan p: a; b\n{BUSY}\nended p/a: refused no", settings(budget=Budget(secs=1_200)))
     assert "budget" in story.gates("p/b")
+
+
+@pytest.mark.parametrize("trouble", ["refused no", "infra died", "timeout too long", "limited 429"])
+def test_a_first_one_that_tells_nothing_lets_no_crowd_start(trouble: str) -> None:
+    """Where none has told yet what its type costs, one more runs at once than have ended, until one tells."""
+    story = Story(settings(budget=Budget(tokens=2_000), ramp=False))
+    go_on(
+        story, f"plan p: a; b; c; d; e; f; g; h\nchoose p/a\nbegan p/a\nended p/a: {trouble}\nwait 2s\nchoose p/b, p/c"
+    )
+    assert story.gates("p/d") == {"budget": "none has told yet what a spec costs the workspace: 2 at once for now"}
+    go_on(story, "began p/b\nused p/b 1000 tokens 1s\nended p/b: config done\nchoose nobody")
+    story.verify()
 
 
 def test_who_was_never_served_has_used_nothing() -> None:
