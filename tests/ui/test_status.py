@@ -111,6 +111,20 @@ def test_projects_are_compared(shop: Desk) -> None:
     ]
 
 
+def test_a_project_without_tokens_has_used_none(shop: Desk) -> None:
+    """Time counts in the share of a project; in what it has used it does not, as `usage` has it."""
+    shop.write("loopr.yml", COMMANDS + "projects: {api: {weight: 1}}\n")
+    shop.start(flat(["a"], "p").replace("id: p\n", "id: p\nproject: api\n"), "p.md")
+    shop.choose()
+    shop.run("p/a")
+    shop.see(o.AttemptUsed("p/a", 1, Usage(None, None, 20_000)))
+    shop.end("p/a", Failure.REFUSED, "no")
+    (row,) = (line.split() for line in shop.lines("status") if line.startswith("api "))
+    assert row == ["api", "1", "100%", "100%", "0", "0"]
+    found = shop("status", "--json").document["projects"]["api"]
+    assert (found["usage"], found["budget"]["tokens"]["used"]) == (1000, 0)
+
+
 def test_problems_are_told_in_full(shop: Desk) -> None:
     """A parked loop, a failed one and a bad file each have their reason, with every line of it."""
     shop.start(flat(["a", "b"]))

@@ -209,7 +209,7 @@ def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], in
             f"{row['weight']:g}",
             f"{row['share']:.0%}",
             f"{row['target']:.0%}",
-            say_tokens(row["usage"]),
+            say_tokens(row["budget"]["tokens"]["used"]),  # `usage` has what shares count, time too
             str(row["occupied"]),
         ]
         for name, row in projects.items()
