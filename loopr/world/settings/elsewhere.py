@@ -66,7 +66,13 @@ OTHERS: tuple[Other, ...] = (
     Other(SHARES, "global_budget", "none", "budget.tokens"),
     Other(SHARES, "global_token_budget_daily", "none", "budget.tokens", "over fair_share.window_hours, a day"),
     Other(SHARES, "rolling_window_hours", "24", "fair_share.window_hours"),
-    Other(SHARES, "min_task_guarantee", "true", "", "a project without use in the window always goes first"),
+    Other(
+        SHARES,
+        "min_task_guarantee",
+        "true",
+        "",
+        "a project that has completed nothing in the window and has nothing at work always goes first",
+    ),
     Other(POLECATS, "scheduler.max_polecats", "-1", "concurrency.max_loops", "-1 and 0 are no ceiling, as there"),
     Other(POLECATS, "scheduler.batch_size", "1", "dispatch.batch_size", "0, no limit: the ceilings bound it"),
     Other(
