@@ -156,17 +156,19 @@ def budget_closed(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] 
         measured = _being_measured(scene, scope, loop, now)
         if measured:
             return f"{measured} at the cost of {name} is being measured", None
-        width = _silent_width(scene, scope, budget, loop, now)
-        if width is not None and sum(each.type == loop.type for each in _paid_by(scene, scope)) >= width:
-            return f"none has told yet what a {loop.type} costs {name}: {width} at once for now", None
+        silent = _are_silent(scene, scope, budget, loop, now)
+        if silent:
+            return f"none has told yet what a {loop.type} costs {name}: {silent} at once for now", None
     return None
 
 
-def _silent_width(scene: Scene, scope: Scope, budget: Budget, loop: Loop, now: int) -> int | None:
-    """Return how many of a type run at once of which none has told a cost: one more than ended; None once one has."""
-    own = scene.ledger.used_by_type(scope, loop.type, now)
-    is_time_alone = budget.tokens is None and budget.micro_usd is None
-    return None if own.told or is_time_alone else 1 + own.attempts
+def _are_silent(scene: Scene, scope: Scope, budget: Budget, loop: Loop, now: int) -> int:
+    """Count how many of a type run where none has told a cost, if that is enough: one more than have ended; else 0."""
+    known = scene.ledger.used_by_type(scope, loop.type, now)
+    if known.told or (budget.tokens is None and budget.micro_usd is None):
+        return 0
+    busy = sum(each.type == loop.type and each.id != loop.id for each in _paid_by(scene, scope))
+    return busy if busy > known.attempts else 0
 
 
 def budget_spent(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] | None:
