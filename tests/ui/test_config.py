@@ -86,6 +86,23 @@ def test_an_unknown_key_is_a_mistake_of_usage(tmp_path: Path, verb: str) -> None
     assert refused.document["error"]["hint"] == "did you mean concurrency.max_loops?"
 
 
+@pytest.mark.parametrize("verb", ["show", "explain"])
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("serve.port", "serve.port is not in this version (there is no page in the browser: leave it out)"),
+        ("types.code.resources", "types.code.resources is not in this version (there is no cluster"),
+        ("staleLockTimeout", "(nothing is to be set: a lock dies with the process that holds it)"),
+        ("agents.maxConcurrent", "(did you mean concurrency.max_loops?)"),
+        ("nonsense", "nonsense is not a known key (see config show)"),
+    ],
+)
+def test_a_key_that_leads_nowhere_says_why(tmp_path: Path, verb: str, key: str, says: str) -> None:
+    """Whoever asks for a key of another scheduler, or of a later version, hears what `config check` says of it."""
+    error = loopr("-C", tmp_path, "config", verb, key, "--json").document["error"]
+    assert says in f"{error['message']} ({error['hint']})"
+
+
 def test_nothing_of_a_file_reaches_a_terminal_raw(tmp_path: Path) -> None:
     """Escapes in a value or a key are shown as characters that a terminal does not obey."""
     write(tmp_path, 'types: {code: {run: "\\e[31mred"}}\n')

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from loopr.core.policy import Budget, Policy
 from loopr.errors import UserError
-from loopr.world.settings.check import misspelt
+from loopr.world.settings.check import unknown
 from loopr.world.settings.keys import NO_CHECK, Command
 from loopr.world.settings.ladder import unsaid
 from loopr.world.settings.layers import Story, merge
@@ -205,7 +205,7 @@ def _at(values: Mapping[str, Any], key: str) -> Any:
     value: Any = values
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            near = misspelt(key)
-            raise UserError(f"{key} is not a known key", hint=f"did you mean {near}?" if near else "see config show")
+            fault = unknown(key, "")
+            raise UserError(f"{key} {fault.message}", hint=fault.hint or "see config show")
         value = value[part]
     return value
