@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -9,12 +11,12 @@ from hypothesis import settings as hypothesis_settings
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.choose import next_wake
-from loopr.core.events import Approved, LeaseGranted
+from loopr.core.events import Approved, EntryChanged, LeaseGranted
 from loopr.core.model import OCCUPYING, Failure, Usage
 from loopr.core.owed import StartAttempt, StopAttempt, owed
-from loopr.core.policy import Budget, Policy
+from loopr.core.policy import Budget, Policy, ProjectPolicy
 from loopr.errors import StaleLease
-from tests.core.outlines import outline
+from tests.core.outlines import digest_of, outline
 from tests.core.stories import Story, go_on, settings, tell
 from tests.core.worlds import HAPPENINGS, begin, policies
 
@@ -406,7 +408,8 @@ def counts(story: Story) -> dict[str, int]:
 def test_no_grant_goes_above_a_ceiling(policy: Policy, happenings: list) -> None:  # type: ignore[type-arg]
     """Whatever happens, grants never bring what is occupied above a ceiling, and numbers of attempts only grow.
 
-    A person's yes after a check brings a loop back into its slot without asking: landing is never refused.
+    A person's yes after a check brings a loop back into its slot without asking: landing is never refused. Nor is
+    anything stopped where a changed entry lets another project pay for what is at work.
     """
     story = begin(policy)
     attempts: dict[str, int] = {}
@@ -414,7 +417,7 @@ def test_no_grant_goes_above_a_ceiling(policy: Policy, happenings: list) -> None
         before, seen = counts(story), len(story.log)
         step(story, number)
         fresh = [event for event, _ in story.log[seen:]]
-        if not any(isinstance(event, Approved) for event in fresh):
+        if not any(isinstance(event, Approved | EntryChanged) for event in fresh):
             ceilings_hold(story, before)
         for event in fresh:
             if isinstance(event, LeaseGranted):
@@ -433,6 +436,19 @@ def test_lowering_a_ceiling_stops_nothing() -> None:
         go_on(story, f"ended {loop_id}: config no")
         assert story.choose() == []
     go_on(story, "ended p/c: config no\nchoose p/d")
+    story.verify()
+
+
+def test_what_another_project_pays_for_now_is_not_stopped() -> None:
+    """A plan that goes to a project with fewer slots than it has at work goes on, and starts nothing meanwhile."""
+    story = Story(settings(projects={"q": ProjectPolicy(Fraction(1), max_concurrent=1)}))
+    go_on(story, "plan p: a; b; c; d\ndispatch p/a, p/b, p/c\nchoose p/a, p/b, p/c, p/d\nended p/d: infra x\nwait 1h")
+    story.see(o.PlanOffered("p", outline("a; b; c; d", "p", project="q"), digest_of("in q"), "p.md"))
+    assert story.forest.occupancy.by_project == {"q": 3}
+    for loop_id in ("p/a", "p/b"):
+        assert story.choose() == []
+        go_on(story, f"ended {loop_id}: config no")
+    go_on(story, "choose nobody\nended p/c: config no\nchoose p/d")
     story.verify()
 
 
