@@ -101,6 +101,15 @@ def test_an_answer_without_words_takes_twice_as_many() -> None:
 
 
 @pytest.mark.parametrize("work", ["", " work=w"])
+def test_an_answer_that_bears_no_mark_equals_none(work: str) -> None:
+    """Where nothing tells one answer from another, neither equal work nor their number ends a loop."""
+    story = begun()
+    assert {no(story, f"exit 1{work}") for _ in range(25)} == {"pending"}
+    assert (story["p/a"].repeats, story["p/a"].answers) == (1, ())
+    story.verify()
+
+
+@pytest.mark.parametrize("work", ["", " work=w"])
 def test_both_may_be_switched_off(work: str) -> None:
     """Without either limit only iterations are used up; the settings are read back so."""
     policy = patient(no_progress=0, same_answer=None)
@@ -124,6 +133,15 @@ def test_what_is_remembered_of_answers_has_a_bound() -> None:
     assert len(story["p/a"].answers) == MOST_KEPT
     assert no(story, "exit 1 sig=s work=w0") == "pending"
     assert no(story, "exit 1 sig=s work=w20") == "failed"
+    story.verify()
+
+
+def test_an_answer_that_comes_again_takes_one_place() -> None:
+    """However often two answers come in turn, both are remembered once, and so is what came before them."""
+    story = begun(settings(types={"spec": {"max_iterations": 200}}, retry=patient(no_progress=90).retry))
+    assert no(story, "exit 1 sig=s work=w0") == "pending"
+    assert {no(story, f"exit 1 sig={sig} work={sig}") for sig in "st" * MOST_KEPT} == {"pending"}
+    assert [times for _, times in story["p/a"].answers] == [1, MOST_KEPT, MOST_KEPT]
     story.verify()
 
 
@@ -212,6 +230,13 @@ def test_a_conflict_with_another_tip_is_no_answer() -> None:
     assert conflict(story, "t4") == ("parked", 2, 6)
     assert story["p/a"].reason == "max_conflicts: 2 conflicts while landing: both"
     story.verify()
+
+
+def test_a_conflict_without_a_tip_forgets_no_tip() -> None:
+    """One of which nothing says where the plan stood counts, and the next with another tip than the last does not."""
+    story = begun(patient(max_conflicts=3))
+    said = [conflict(story, tip)[:2] for tip in ("t1", "", "t2")]
+    assert said == [("pending", 1), ("pending", 2), ("pending", 2)]
 
 
 def test_a_conflict_between_two_answers_leaves_their_row() -> None:

@@ -9,9 +9,12 @@ import pytest
 from loopr.core import observations as o
 from loopr.core.declaring import lost_work
 from loopr.core.entries import Entry, identity, outline_digest
+from loopr.core.events import ArtifactSeen
+from loopr.core.filing import plan_declares
 from loopr.core.model import Status
 from loopr.core.owed import StopAttempt, WriteDeclared, owed
 from loopr.core.policy import Budget
+from loopr.core.workspace_events import PlanBound, ProblemGone, ProblemSeen
 from tests.core.outlines import digest_of, outline
 from tests.core.stories import Story, go_on, settings, tell
 
@@ -456,6 +459,56 @@ def test_a_handed_over_outline_that_cannot_count_is_reported() -> None:
     assert "which no loop is called" in story.forest.shared.problems["specs/p/a/spec.md"]
 
 
+def test_an_outline_that_could_not_count_when_it_landed_counts_once_it_can() -> None:
+    """The same file again says nothing while it cannot count; once it can, its children come and the report goes."""
+    story = tell(f"plan p: a; b\nchoose p/a, p/b\n{LANDING}\nlanded p/a: x needs p/c")
+    again = o.FileSeen("p/a", digest_of("x needs p/c"), outline("x needs p/c"), "specs/p/a/spec.md")
+    assert story.see(again) == []
+    assert "p/a/x" not in story.forest.loops
+    assert "which no loop is called" in story.forest.shared.problems["specs/p/a/spec.md"]
+    go_on(story, "plan p: a; b; c")
+    story.see(again)
+    assert (story["p/a/x"].needs, story.forest.shared.problems) == (("p/c",), {})
+    assert story.see(again) == []
+    story.verify()
+
+
+def test_a_declared_outline_that_cannot_count_settles_nothing() -> None:
+    """A loop whose entry declares what nobody may need waits with its report, however often its file is written."""
+    story = tell("plan p: a (x needs p/c); b\np/a is pending")
+    artifact = story.entry_of("p/a")
+    written = o.DeclaredWritten("p/a", digest_of(str(artifact)), artifact, "specs/p/a/spec.md")
+    assert [type(each) for each in story.see(written)] == [ArtifactSeen, ProblemSeen]
+    seen = o.FileSeen("p/a", written.digest, artifact, written.place)
+    assert story.see(written, seen) == []
+    assert (story["p/a"].status, "p/a/x" in story.forest.loops) == (Status.PENDING, False)
+    go_on(story, "plan p: a (x needs p/c); b; c")
+    assert [type(each) for each in story.see(seen)] == [ProblemGone]
+    story.see(written)
+    assert (story["p/a"].status, story["p/a/x"].status) == (Status.COMPLETE, Status.PENDING)
+    assert story.see(written, seen, o.FileUnchanged("p/a"), o.FileUnchanged("p/b")) == []
+    story.verify()
+
+
+def test_what_was_written_too_late_settles_nothing() -> None:
+    """An entry that declares nothing by now is not complete by what was written for it before."""
+    story = tell("plan p: a (x)\np/a is pending")
+    artifact = story.entry_of("p/a")
+    go_on(story, "plan p: a\np/a is pending")
+    assert story.see(o.DeclaredWritten("p/a", digest_of(str(artifact)), artifact, "specs/p/a/spec.md")) == []
+
+
+def test_what_is_written_takes_the_place_of_what_could_not_be_read() -> None:
+    """Once a declared loop's own file lies there, nothing is remembered of the one that was no artifact."""
+    story = tell("plan p: a (x)")
+    story.see(o.FileRefused("p/a", "specs/p/a/spec.md", "no colon", "d0"))
+    assert story["p/a"].offers.unread == "d0"
+    artifact = story.entry_of("p/a")
+    story.see(o.DeclaredWritten("p/a", digest_of(str(artifact)), artifact, "specs/p/a/spec.md"))
+    assert (story["p/a"].status, story["p/a"].offers.unread) == (Status.COMPLETE, "")
+    assert story.forest.shared.problems == {}
+
+
 def test_a_missing_file_closes_a_gate_and_does_nothing_else() -> None:
     """When an artifact is gone its pending children wait; running ones go on, and coming back opens the gate."""
     tell("""
@@ -500,6 +553,35 @@ def test_a_plan_is_bound_to_its_file() -> None:
     story.see(o.PlanOffered("p", outline("a; b", "p"), "d2", "moved.md", "other", "b9"))
     bound = story.forest.shared.plans["p"]
     assert (bound.source, bound.digest, bound.base_branch, bound.base_commit) == ("moved.md", "d2", "main", "b0")
+    story.verify()
+
+
+def test_a_plan_file_that_has_moved_is_bound_anew_and_says_no_more() -> None:
+    """The same text at another place is noted as the plan's file, once."""
+    story = tell("plan p: a")
+    moved = o.PlanOffered("p", outline("a", "p"), digest_of("a"), "moved.md", "other", "b9")
+    assert [type(each) for each in story.see(moved)] == [PlanBound]
+    bound = story.forest.shared.plans["p"]
+    assert (bound.source, bound.base_branch, bound.base_commit) == ("moved.md", "main", "b0")
+    assert story.see(moved) == []
+
+
+@pytest.mark.parametrize("declares", [False, True])
+@pytest.mark.parametrize("by_command", [False, True])
+@pytest.mark.parametrize("entries", ["", "a"])
+def test_which_plan_files_are_the_plan_s_artifact(declares: bool, by_command: bool, entries: str) -> None:
+    """A file that says its children is; one that implies a child only where no command would make the children."""
+    story = Story(settings("plan spec phase code" if by_command else "spec phase code"))
+    artifact = replace(outline(entries, "p"), declares=declares)
+    assert plan_declares(story.forest, artifact) == (declares or (bool(entries) and not by_command))
+
+
+@pytest.mark.parametrize("state", ["", "cancel p", "cancel p/a", "choose p/b\nbegan p/b", "drop p/a: x; y"])
+def test_all_below_a_plan_are_paid_by_the_project_of_its_file(state: str) -> None:
+    """Whatever a plan stands for at that moment, one that goes to another project takes all below it along."""
+    story = tell(f"plan p: a (k); b\n{state}")
+    story.see(o.PlanOffered("p", outline("a (k); b", "p", project="q"), "d2", "p.md"))
+    assert {loop.project for loop in story.forest.tree.walk("p")} == {"q"}
     story.verify()
 
 

@@ -388,3 +388,11 @@ def test_an_outline_in_one_line_is_read() -> None:
     assert (artifact.parallel, a.needs, a.run, b.parallel, b.budget.tokens) == (False, ("b", "c"), "./x", True, 5)
     assert [each.id for each in b.children] == ["k", "l"]
     assert (b.children[1].title, c.title) == ("L", "c")
+
+
+@pytest.mark.parametrize("last", ["pause now p/a", "ended p/a: refused no", "ended p/a: infra died"])
+def test_nobody_waits_for_itself_in_a_line(last: str) -> None:
+    """A serial loop that ends or tries again keeps its line from its siblings, never from itself."""
+    story = tell(f"plan p: serial: a; b\nchoose p/a\nbegan p/a\n{last}")
+    assert "serial" not in story.gates("p/a")
+    assert story.gates("p/b")["serial"].endswith("p/a is first")

@@ -102,3 +102,28 @@ def test_a_need_that_no_loop_is_called(need: str, hint: str) -> None:
     (problem,) = caught.value.problems
     assert problem.where == "plan.md:4:5"
     assert hint in problem.hint
+
+
+@pytest.mark.parametrize(("need", "right"), [
+    ("b", True), ("c", False), ("p/c", True), ("q/c/d", True), ("p/C!", False), ("/c", False), ("p/", False),
+])  # fmt: skip
+def test_which_needs_may_be_meant(need: str, right: bool) -> None:
+    """A word is a sibling; what has slashes may be anywhere, if each part of it could be an id."""
+    findings = Findings("f.md")
+    names = {"a": (need,), "b": ()}
+    at = Position(1, 1)
+    check_siblings(findings, [Sibling(Entry(n, n, needs=x), at, tuple(at for _ in x)) for n, x in names.items()])
+    assert (not findings.problems) == right
+
+
+@pytest.mark.parametrize(("need", "right"), [
+    ("b", True), ("c", False), ("p/b", True), ("p/c", False), ("q/x", True), ("q", False),
+])  # fmt: skip
+def test_which_needs_name_a_loop(need: str, right: bool) -> None:
+    """A word must be a sibling, also where a plan is called so; a path must be known from the plan down."""
+    ask = {"parent_id": "p", "siblings": {"a", "b"}, "known": {"p/a", "p/b", "q", "q/x"}}
+    if right:
+        assert resolve_needs(Entry("a", "a", needs=(need,)), **ask) == (need if "/" in need else f"p/{need}",)  # type: ignore[arg-type]
+    else:
+        with pytest.raises(PlanError, match="which no loop is called"):
+            resolve_needs(Entry("a", "a", needs=(need,)), **ask)  # type: ignore[arg-type]

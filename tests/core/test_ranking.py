@@ -18,7 +18,7 @@ from loopr.core.events import LeaseGranted
 from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_gates, first_closed, group_ready_since, ready_since
-from loopr.core.grouping import queue_depth
+from loopr.core.grouping import queue, queue_depth
 from loopr.core.model import Loop
 from loopr.core.policy import Policy, Priority
 from loopr.core.scoring import Score, score
@@ -534,3 +534,13 @@ def test_two_digests_of_one_outline_are_two_files() -> None:
     """The shorthand of these tests can say the same in two different files."""
     assert digest_of("a; b") != digest_of("a; b # again")
     assert outline("a; b").entries == outline("a; b # again").entries
+
+
+def test_an_instant_that_has_passed_is_kept() -> None:
+    """What is asked between two events is asked of the later instant, and time never goes back by itself."""
+    story = tell("plan p: a\nchoose p/a\nbegan p/a\nended p/a: infra x")
+    at = story.forest.at
+    story.forest.advance(at + 60_000)
+    assert (story.forest.at, queue(story.forest, story.forest.at).ready) == (at + 60_000, 1)
+    story.forest.advance(at)
+    assert story.forest.at == at + 60_000

@@ -37,10 +37,20 @@ def test_an_end_without_harm_clears_all_of_them(end: str, goes_on: str) -> None:
     story.verify()
 
 
-def test_an_attempt_from_before_clears_nobody() -> None:
-    """Whoever was at work when it happened may have done it: its end tells nothing."""
-    story = tell(f"{THREE}\nbegan p/a\nended p/a")
+@pytest.mark.parametrize("name", ["p/a", "p/b", "p/c", "p/d"])
+def test_an_attempt_from_before_clears_nobody(name: str) -> None:
+    """Whoever was at work when it happened may have done it, the last one granted too: its end tells nothing."""
+    story = tell(f"{THREE} p/d\nbegan {name}\nended {name}")
     assert len(story.forest.shared.suspects) == 1
+
+
+def test_an_attempt_between_two_harms_clears_neither() -> None:
+    """Who was granted after one harm and was at work at the next is free of suspicion only of both."""
+    story = tell(f"{THREE}\nlost p/a\nlost p/b\nlost p/c\nchoose p/a")
+    story.now += 1
+    go_on(story, "harm p/a: p/d\nbegan p/a\nended p/a: refused no")
+    assert [each.loops for each in story.forest.shared.suspects] == [("p/a", "p/b", "p/c"), ("p/a", "p/d")]
+    story.verify()
 
 
 def test_one_that_was_alone_is_kept_apart_from_nobody() -> None:

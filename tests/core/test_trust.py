@@ -88,6 +88,21 @@ def test_a_no_takes_back_what_was_added() -> None:
     assert len(story.log) == before, "it is forgotten for good"
 
 
+def test_every_no_is_remembered() -> None:
+    """Of several files that a person has rejected none is offered again, in whatever order they come back."""
+    story = tell("plan p: a")
+    texts = [f"a; b run {each}" for each in "xyz"]
+    for text in texts:
+        go_on(story, f"slip p: {text}\nreject-file p: a")
+    assert story["p"].offers.rejected == tuple(map(digest_of, texts))
+    for text in (*texts, *reversed(texts)):
+        go_on(story, f"ignores slip p: {text}\nignores drop p: {text}")
+    go_on(story, "slip p: a; b run w")
+    assert story["p"].offers.offered == digest_of("a; b run w")
+    go_on(story, "slip p: a # nothing waits any more")
+    assert story["p"].offers.rejected == tuple(map(digest_of, texts))
+
+
 # --- (b), (c) what is not -------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,8 @@ import pytest
 from loopr.core import wishes
 from loopr.core import workspace_events as w
 from loopr.core.model import Status
+from loopr.core.plan_events import PlanMoving
+from loopr.core.plan_observations import PlanStands
 from loopr.core.policy import Retry
 from loopr.core.shared import WORKSPACE
 from loopr.errors import NotFound, StaleLease, UserError
@@ -305,4 +307,31 @@ def test_a_stop_that_nobody_wrote_down_is_free(state: str) -> None:
         assert (after.status, after.failures, after.lease, after.ending) == (Status.PENDING, 0, None, None)
     else:
         assert after.status is before.status
+    story.verify()
+
+
+@pytest.mark.parametrize("commands", ["plan spec phase code", "spec phase code"])
+@pytest.mark.parametrize("loop_id", ["p", "p/a"])
+def test_only_a_plan_that_a_person_has_written_is_not_made_anew(commands: str, loop_id: str) -> None:
+    """Whatever a command makes is made anew, a plan too; where a person has written the plan, only what is below it."""
+    story = tell(f"plan p: a\nchoose p/a\n{LANDING}\nlanded p/a: x", settings(commands))
+    by_a_person = loop_id == "p" and not commands.startswith("plan")
+    go_on(story, f"{'refuses ' if by_a_person else ''}renew {loop_id}")
+    assert story[loop_id].status is (Status.COMPLETE if by_a_person else Status.PENDING)
+
+
+@pytest.mark.parametrize("commit", ["", "b0", "b1"])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_plan_begins_at_another_commit_until_its_branch_has_been_made(commit: str, begun: bool) -> None:
+    """The base is noted where it is another one; the branch is announced anew only while there is none."""
+    story = tell("plan p: a")
+    if begun:
+        story.see(PlanStands("p", "b0"))
+    before = len(story.log)
+    story.wish(wishes.begin_at(story.forest, "p", commit))
+    events = [event for event, _ in story.log[before:]]
+    assert [each.base_commit for each in events if isinstance(each, w.PlanBound)] == ["b1"] * (commit == "b1")
+    moves = [(each.old, each.new) for each in events if isinstance(each, PlanMoving)]
+    assert moves == [("", "b1")] * (commit == "b1" and not begun)
+    assert story.forest.shared.tip("p").stands == ("b1" if commit == "b1" and not begun else "b0")
     story.verify()
