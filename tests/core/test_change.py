@@ -576,7 +576,13 @@ def test_which_plan_files_are_the_plan_s_artifact(declares: bool, by_command: bo
     assert plan_declares(story.forest, artifact) == (declares or (bool(entries) and not by_command))
 
 
-@pytest.mark.parametrize("state", ["", "cancel p", "cancel p/a", "choose p/b\nbegan p/b", "drop p/a: x; y"])
+@pytest.mark.parametrize(
+    "state",
+    [
+        "", "cancel p", "cancel p/a", "choose p/b\nbegan p/b", "drop p/a: x; y", "renew p\ncancel p",
+        f"renew p\nchoose p\n{LANDING.replace('p/a', 'p')}",
+    ],
+)  # fmt: skip
 def test_all_below_a_plan_are_paid_by_the_project_of_its_file(state: str) -> None:
     """Whatever a plan stands for at that moment, one that goes to another project takes all below it along."""
     story = tell(f"plan p: a (k); b\n{state}")
