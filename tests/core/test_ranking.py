@@ -19,6 +19,7 @@ from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_gates, first_closed, group_ready_since, ready_since
 from loopr.core.grouping import queue, queue_depth
+from loopr.core.limits import pick_lane
 from loopr.core.model import Loop
 from loopr.core.policy import Policy, Priority
 from loopr.core.scoring import Score, score
@@ -438,6 +439,19 @@ def priority_of(forest: Forest, each: Loop) -> int:
     return next((said for said in above if said is not None), 0)
 
 
+def gives_way(forest: Forest, each: Loop, loops: list[Loop], now: int) -> bool:
+    """Say whether a loop has asked a lane in vain that has not worked since, more often than another that wants it."""
+    if not each.in_vain or not forest.shared.lane(each.vain_on).hits:
+        return False
+    lane = pick_lane(forest, each, now)
+
+    def count(other: Loop) -> int:
+        """Count how often a loop has asked that lane in vain."""
+        return other.in_vain if other.vain_on == lane else 0
+
+    return any(count(other) < count(each) for other in loops if pick_lane(forest, other, now) == lane)
+
+
 def sorted_next(forest: Forest, now: int) -> str | None:
     """Find the next loop by looking at every gate of every loop and sorting all that are left."""
     loops = [each for each in forest.loops.values() if first_closed(forest, each, now) is None]
@@ -446,6 +460,7 @@ def sorted_next(forest: Forest, now: int) -> str | None:
     for dispatched in forest.shared.dispatch:
         if any(each.id == dispatched for each in loops):
             return dispatched
+    loops = [each for each in loops if not gives_way(forest, each, loops, now)]
     project = next_project(forest, sorted({each.project for each in loops}), now)
     loops = [each for each in loops if each.project == project]
     since = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in loops}
