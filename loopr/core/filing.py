@@ -171,14 +171,18 @@ def clear_problem(scene: Scene, place: str) -> Iterator[Event]:
 
 
 def _file_gone(scene: Scene, seen: o.FileGone, now: int) -> Iterator[Event]:
-    """A missing file closes a gate of the pending children and does nothing else; nor is it wrong any more."""
+    """A missing file closes a gate of the pending children and does nothing else; nor is it wrong any more.
+
+    The problem of an outline that never counted stays: its children are still to be declared.
+    """
     loop = scene.loops.get(seen.loop)
     if loop is None:
         return
     if loop.on_disk:
         yield e.ArtifactGone(loop.id)
     yield from cleared(scene, loop)
-    yield from clear_problem(scene, place_of(scene, loop))
+    if loop.status is not Status.COMPLETE or loop.offers.unread:
+        yield from clear_problem(scene, place_of(scene, loop))
 
 
 def place_of(scene: Scene, loop: Loop) -> str:

@@ -473,6 +473,15 @@ def test_an_outline_that_could_not_count_when_it_landed_counts_once_it_can() -> 
     story.verify()
 
 
+def test_an_outline_that_never_counted_is_not_forgotten_with_its_file() -> None:
+    """The report stays while the file is gone, so that the plan does not pass for done; it counts once it is back."""
+    story = tell(f"plan p: a; b\nchoose p/a, p/b\n{LANDING}\nlanded p/a: x needs p/c\ngone-file p/a")
+    assert "which no loop is called" in story.forest.shared.problems["specs/p/a/spec.md"]
+    go_on(story, "plan p: a; b; c")
+    story.see(o.FileSeen("p/a", digest_of("x needs p/c"), outline("x needs p/c"), "specs/p/a/spec.md"))
+    assert (story["p/a/x"].needs, story.forest.shared.problems) == (("p/c",), {})
+
+
 def test_a_declared_outline_that_cannot_count_settles_nothing() -> None:
     """A loop whose entry declares what nobody may need waits with its report, however often its file is written."""
     story = tell("plan p: a (x needs p/c); b\np/a is pending")
