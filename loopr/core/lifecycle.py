@@ -118,7 +118,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.Renewed: _row(
         frozenset({S.COMPLETE, S.PARKED, S.FAILED, S.CANCELLED}), S.PENDING, "retry --fresh: a new generation"
     ),
-    e.Held: _row(_ALL, None, "a person's pause; a second keeps the first"),
+    e.Held: _row(_ALL, None, "a person's pause; a second keeps the first, but a clearing"),
     e.Lifted: _row(_ALL, None, "the pause is over"),
     e.ArtifactSeen: _row(_ALL, None, "the artifact is on disk"),
     e.ArtifactGone: _row(_ALL, None, "the artifact is missing: pending children wait"),

@@ -55,12 +55,20 @@ class Failure(StrEnum):
     BLOCKED = "blocked"  # my command says that a person must do something first
 
 
+CLEARED = "cleared"
+
+
 class Hold(NamedTuple):
     """A person's pause."""
 
     by: str
     at: int
     reason: str
+
+    @property
+    def is_clearing(self) -> bool:
+        """Whether the loop was taken out of the queue, and goes on with the workspace."""
+        return self.reason == CLEARED
 
 
 class Usage(NamedTuple):

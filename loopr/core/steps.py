@@ -198,7 +198,8 @@ def _renewed(loop: Loop, event: e.Renewed, at: int) -> Loop:
 
 def _held(loop: Loop, event: e.Held, at: int) -> Loop:
     """Take the hold; a waiting loop gives up its serial lock."""
-    held = loop._replace(hold=loop.hold or Hold(event.by, at, event.reason))
+    first = None if loop.hold is not None and loop.hold.is_clearing else loop.hold
+    held = loop._replace(hold=first or Hold(event.by, at, event.reason))
     return held._replace(engaged=stays_engaged(held))
 
 

@@ -18,7 +18,7 @@ from loopr.core.declaring import awaits_cancel, cancel_event
 from loopr.core.events import Event
 from loopr.core.intake import current, interpret, reclaim
 from loopr.core.lifecycle import allows
-from loopr.core.model import Loop, Status, Usage
+from loopr.core.model import CLEARED, Loop, Status, Usage
 from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
 from loopr.core.offering import words_for
 from loopr.core.scene import Scene
@@ -26,7 +26,6 @@ from loopr.core.shared import WORKSPACE
 from loopr.core.trust import approve_file, offered_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
-CLEARED = "cleared"
 STOPPED = "the engine was stopped by "
 
 
@@ -84,16 +83,24 @@ def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) 
 
 
 def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = False) -> Iterator[Event]:
-    """Hold a loop with its subtree, `project:NAME` or `workspace`; a live attempt ends by itself unless `at_once`."""
+    """Hold a loop with its subtree, `project:NAME` or `workspace`; a live attempt ends by itself unless `at_once`.
+
+    One that was cleared is held as any other from now on: it does not go on with the workspace.
+    """
     if scope == WORKSPACE or scope.startswith("project:"):
         if scope not in scene.shared.holds:
             yield w.ScopeHeld(scope, by, reason)
-    elif _loop(scene, scope).hold is None:
+    elif not is_paused(_loop(scene, scope)):
         yield e.Held(scope, by, reason)
     if at_once:
         for loop in _in_scope(scene, scope):
             if may_stop(loop):
                 yield e.Stopped(loop.id, loop.attempt, f"paused by {by}")
+
+
+def is_paused(loop: Loop) -> bool:
+    """Say whether a loop is held by itself, and not because it was cleared."""
+    return loop.hold is not None and not loop.hold.is_clearing
 
 
 def may_stop(loop: Loop) -> bool:
@@ -125,7 +132,7 @@ def resume(scene: Scene, scope: str, by: str) -> Iterator[Event]:
             yield w.ScopeLifted(scope, by)
         for loop_id in sorted(scene.tree.held) if scope == WORKSPACE else ():
             hold = scene.loops[loop_id].hold
-            if hold is not None and hold.reason == CLEARED:
+            if hold is not None and hold.is_clearing:
                 yield e.Lifted(loop_id, by)
     elif _loop(scene, scope).hold is not None:
         yield e.Lifted(scope, by)

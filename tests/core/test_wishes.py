@@ -264,6 +264,13 @@ def test_what_was_cleared_comes_back_with_everything() -> None:
     assert story["p/c"].hold is not None
 
 
+def test_what_was_cleared_may_be_paused() -> None:
+    """A pause takes the place of a clearing: `resume` of everything leaves it, and so does clearing again."""
+    story = tell("plan p: a\nsettle\nclear p/a\npause p/a: mine\nclear p/a\nresume workspace")
+    assert story["p/a"].hold is not None and story["p/a"].hold.reason == "mine"
+    go_on(story, "resume p/a\nwhy p/a: nothing")
+
+
 def test_what_a_loop_is_refused_is_told_when_it_doubles() -> None:
     """A refusal is told the first time, and again when it has come twice as often; each wish and lease by itself."""
     story = tell("""
