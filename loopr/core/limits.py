@@ -156,8 +156,7 @@ def budget_closed(scene: Scene, loop: Loop, now: int) -> tuple[str, int | None] 
         measured = _being_measured(scene, scope, loop, now)
         if measured:
             return f"{measured} at the cost of {name} is being measured", None
-        silent = _are_silent(scene, scope, budget, loop, now)
-        if silent:
+        if silent := _are_silent(scene, scope, budget, loop, now):
             return f"none has told yet what a {loop.type} costs {name}: {silent} at once for now", None
     return None
 

@@ -83,24 +83,16 @@ def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) 
 
 
 def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = False) -> Iterator[Event]:
-    """Hold a loop with its subtree, `project:NAME` or `workspace`; a live attempt ends by itself unless `at_once`.
-
-    One that was cleared is held as any other from now on: it does not go on with the workspace.
-    """
+    """Hold a loop with its subtree, `project:NAME` or `workspace`; a live attempt ends by itself unless `at_once`."""
     if scope == WORKSPACE or scope.startswith("project:"):
         if scope not in scene.shared.holds:
             yield w.ScopeHeld(scope, by, reason)
-    elif not is_paused(_loop(scene, scope)):
+    elif (hold := _loop(scene, scope).hold) is None or hold.is_clearing:
         yield e.Held(scope, by, reason)
     if at_once:
         for loop in _in_scope(scene, scope):
             if may_stop(loop):
                 yield e.Stopped(loop.id, loop.attempt, f"paused by {by}")
-
-
-def is_paused(loop: Loop) -> bool:
-    """Say whether a loop is held by itself, and not because it was cleared."""
-    return loop.hold is not None and not loop.hold.is_clearing
 
 
 def may_stop(loop: Loop) -> bool:

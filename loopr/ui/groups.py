@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
-from loopr.core.wishes import is_paused, may_stop
+from loopr.core.wishes import may_stop
 from loopr.errors import NotFound, UserError
 from loopr.ui.convoys import find_convoy
 
@@ -62,10 +62,15 @@ def _begins_again(loop: Loop, now: int) -> bool:
     return loop.status in _ENDED or (loop.status is Status.PENDING and loop.not_before > now)
 
 
+def _may_pause(loop: Loop) -> bool:
+    """Say whether a loop is not over, nor paused by itself."""
+    return (loop.hold is None or loop.hold.is_clearing) and loop.status not in _OVER
+
+
 VERBS: Mapping[str, Verb] = {
     "dispatch": Verb("dispatched", lambda loop, now: loop.status is Status.PENDING, below=True),
     "clear": Verb("cleared", lambda loop, now: loop.status is Status.PENDING, below=True),
-    "pause": Verb("paused", lambda loop, now: not is_paused(loop) and loop.status not in _OVER, tops=True),
+    "pause": Verb("paused", lambda loop, now: _may_pause(loop), tops=True),
     "resume": Verb("resumed", lambda loop, now: loop.hold is not None),
     "cancel": Verb("cancelled", lambda loop, now: loop.status not in _OVER, tops=True, asks=True),
     "retry": Verb("retried", _begins_again, asks=True),

@@ -89,13 +89,13 @@ def test_what_is_planted_again_while_it_is_put_back(tmp_path: Path, monkeypatch:
         return done
 
     monkeypatch.setattr(sentry, "put_back", beaten)
-    assert watching.look()
+    assert watching.changed("two").news
     assert not git(root, "config", "--default", "", "core.worktree")
     times[0] = 2 * sentry.MOST_LOOKS
     _worktree(root, tree)
-    assert watching.look()
+    assert watching.changed("three").news
     times[0] = 0
-    assert watching.look()
+    assert watching.changed("four").news
     assert not git(root, "config", "--default", "", "core.worktree")
 
 
@@ -290,9 +290,9 @@ def test_what_was_not_told_yet_is_told_by_the_next_engine(model: Path, tmp_path:
     git(tmp_path / "repo", "config", "alias.st", "status")
     killed.begin("late#1")
     after.resume(["first#1", "second#2", "late#1"])
-    (told,) = after.look()
+    (told,) = after.changed("other#1").news
     git(tmp_path / "repo", "config", "alias.lg", "log")
-    (more,) = after.look()
+    (more,) = after.changed("another#1").news
     assert isinstance(told, HarmSeen) and isinstance(more, HarmSeen)
     assert (told.names, told.during) == (("config alias.st (is put back)",), ("first", "second"))
     assert more.number > told.number
