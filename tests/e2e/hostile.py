@@ -193,7 +193,7 @@ FILES = (
     ),
     Scene(
         "makes the artifact that its siblings are given a pipe",
-        'rm "$LOOPR_WORKSPACE/specs/p/plan.md"; mkfifo "$LOOPR_WORKSPACE/specs/p/plan.md"',
+        'cd "$LOOPR_WORKSPACE/specs/p"; mkfifo pipe; mv -f pipe plan.md',
     ),
     Scene(
         "puts a pipe where a sibling hands over",
