@@ -159,7 +159,7 @@ def _best(forest: Forest, groups: Open, now: int) -> Candidate | None:
 
 
 def _starving(forest: Forest, groups: Open, now: int) -> Candidate | None:
-    """Return who has been ready for too long: the highest priority first, up to twice that time; then the longest.
+    """Return the loop that starves: the highest priority first, up to twice the bound; then the longest wait.
 
     Priorities below 0 are served after what is better and ready, however long they wait.
     """

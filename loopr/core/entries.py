@@ -62,7 +62,7 @@ class Artifact:
 
 
 def identity(entry: Entry) -> str:
-    """Return the digest of what would make a loop other work: never its place, needs, budget, priority or children."""
+    """Return the digest of the work of a loop: place, needs, budget, priority and children are no part of it."""
     return _digest([entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check])
 
 

@@ -46,7 +46,7 @@ class DeclaredAgain(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class EntryChanged(LoopEvent):
-    """What takes effect at once and invalidates nothing: place, needs, parallel, budget, priority, children."""
+    """Terms that count at once and invalidate nothing: place, needs, parallel, budget, priority, children."""
 
     terms: Terms
     entry: str = ""

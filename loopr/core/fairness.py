@@ -47,7 +47,7 @@ def usage_of(scene: Scene, project: str, competing: Sequence[str], now: int) -> 
 
 
 def _so_far(scene: Scene, loop: Loop, used: Sums, now: int) -> int:
-    """Price what an occupied loop has used so far; until it tells tokens, its time counts as its project's has."""
+    """Price the use of an occupied loop so far; until it tells tokens, its time has the price of its project's."""
     live = scene.live_usage(loop, now)
     if live.tokens is None and used.ms:
         return live.ms * used.use // used.ms

@@ -90,7 +90,7 @@ class Queue(NamedTuple):
 
 
 def queue(scene: Scene, now: int) -> Queue:
-    """Count those that wait for a slot, and those that no gate holds back: what a group shares is asked once."""
+    """Count the loops that wait for a slot, and those without a closed gate; a group is asked once."""
     waits: dict[GroupKey, bool | None] = {}
     depth: dict[str, int] = {}
     ready = 0
@@ -109,7 +109,7 @@ def queue(scene: Scene, now: int) -> Queue:
 
 
 def queue_depth(scene: Scene, now: int) -> dict[str, int]:
-    """Count, by type, the pending loops whose only closed gates are ceilings: of a type, project, lane or the whole."""
+    """Count, by type, the pending loops held by ceilings alone: of a type, project, lane or the whole."""
     return queue(scene, now).depth
 
 

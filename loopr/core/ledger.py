@@ -227,9 +227,9 @@ class Ledger:
         return known if known.cost else None
 
     def mean_of_type(self, scope: Scope, type_name: str, now: int) -> Sums | None:
-        """Return what an attempt of a type costs a payer on average, None where all of them together used nothing.
+        """Return the mean cost of an attempt of a type to a payer, None where all together used nothing.
 
-        What told neither tokens nor money says nothing of what those that do will tell.
+        Attempts that told neither tokens nor money have no part in the means of these.
         """
         sums = self.used_by_type(scope, type_name, now)
         if not sums.use and not sums.told:

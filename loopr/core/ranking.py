@@ -39,7 +39,7 @@ class _Waiting(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """What a ready loop is ordered by beside its age: the rest of its score, its priority, and since when it waits."""
+    """The order of a ready loop beside its age: the rest of its score, its priority, its wait."""
 
     fixed: int
     priority: int
@@ -126,7 +126,7 @@ class Group:
         return found
 
     def longest(self, floor: int) -> Iterator[tuple[int, Candidate]]:
-        """Name, with each priority, the member that has been ready longest, if nobody was before `floor`.
+        """Name, with each priority, the member that has been ready longest, but none from before `floor`.
 
         `floor` never goes back.
         """
@@ -138,7 +138,7 @@ class Group:
                 yield priority, head
 
     def _longest(self, line: Line, floor: int) -> Candidate | None:
-        """Return who of one priority has been ready longest."""
+        """Return the member of one priority that has been ready longest."""
         waiting, settled = line
         while waiting and (self._stale(waiting[0].entry) or waiting[0].ready <= floor):
             entry = heappop(waiting).entry

@@ -120,7 +120,7 @@ class Scene:
         return loop.serial or not self.policy.type_of(loop.type).parallel
 
     def priority_of(self, loop: Loop) -> int:
-        """Return how much sooner than others a loop goes: what its entry says, else the nearest above it, else 0."""
+        """Return the priority of a loop: its own, else that of the nearest above it, else 0."""
         if loop.priority is not None:
             return loop.priority
         said = (each.priority for each in self.tree.ancestors(loop))

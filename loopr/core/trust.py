@@ -93,7 +93,7 @@ def changes(scene: Scene, loop: Loop, artifact: Artifact) -> bool:
 
 
 def plan_terms(plan: Loop, said: Artifact) -> Terms:
-    """Return what the file of a plan says of the plan itself: nothing of it makes other work of it."""
+    """Return the terms of a plan as its file has them: none of these makes other work of it."""
     return plan.terms._replace(title=said.title, project=said.project, budget=said.budget, priority=said.priority)
 
 

@@ -168,7 +168,7 @@ def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
 
 
 def _stuck_below(scene: Scene, loop: Loop, statuses: frozenset[Status], late: Collection[str] = ()) -> list[str]:
-    """List what stands so, or is `late`, below a loop that is complete itself, what is above before what is below."""
+    """List the loops of a status, and the `late` ones, below a complete loop; parents come first."""
     if loop.status is not Status.COMPLETE:
         return []
     return [each.id for each in scene.tree.walk(loop.id) if each.status in statuses or each.id in late]

@@ -58,7 +58,7 @@ class StopAsked(Exception):
 
 
 def insist(work: Callable[[], Any]) -> Generator[Asked, Any, Any]:
-    """Have something done on another thread, whatever is asked of the act meanwhile: once more, if need be."""
+    """Have work done on another thread, and once more where the act is told to stop meanwhile."""
     try:
         return (yield Do(work))
     except StopAsked:

@@ -248,7 +248,7 @@ class _Taken(NamedTuple):
 
 
 def _take_in(kit: Kit, task: Task, outcome: Outcome, harm: Trouble | None) -> _Taken:
-    """Commit the files, keep what was handed over, and say what was used and what went wrong; a harm comes first."""
+    """Commit the files, keep the output, and return use and trouble; a harm comes first."""
     folder = folder_of(kit, task)
     run = kit.runs.ensure(task.name, task.attempt)
     problems = _commit(kit, task, folder)

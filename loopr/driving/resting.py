@@ -81,7 +81,7 @@ class Resting:
         return turned
 
     def heed_events(self, events: Sequence[Event]) -> None:
-        """Note that something has happened: whether all has settled is asked anew, and not at all by who ends."""
+        """Note events: an engine that stays asks anew whether all has settled, one that ends does not."""
         if events:
             self.settled = False
 

@@ -1,6 +1,6 @@
-"""Up to when loops have been chosen: whatever has come of age since then, or stands elsewhere, makes a choice due.
+"""The instant up to which loops have been chosen; each that comes of age later makes a choice due, a change too.
 
-No instant that passes is forgotten, whatever else is asked or awaited meanwhile. Must never know what is chosen.
+No instant that passes is forgotten during other acts and waits. Must never know which loops are chosen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ AGAIN_MS = 1_000  # what could not be remembered is tried that often
 
 
 class Rounds:
-    """Knows when loops were chosen last, and what stood there then."""
+    """The last choice of loops: its instant, and the state that it met."""
 
     def __init__(self) -> None:
         self._at = self._not_before = 0
@@ -38,5 +38,5 @@ class Rounds:
 
 
 def _stands(mind: Mind) -> tuple[int, int]:
-    """Say what is different once loops have come among the ready, or all was read anew, whoever did that."""
+    """Return a mark that changes once loops come among the ready, or all is read anew."""
     return mind.recalls, mind.forest.ready.changes

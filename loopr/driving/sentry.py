@@ -92,7 +92,7 @@ class Sentry:
             self._over.pop(run, None)
 
     def look(self) -> None:
-        """Look before something is touched that loops may have changed; the end of whoever is at work tells of it."""
+        """Look before the engine touches files of loops; the end of an attempt at work tells the result."""
         with self._alone:
             if self._live:
                 self._notice()
@@ -113,7 +113,7 @@ class Sentry:
                 self._over.pop(run, None)
 
     def changed(self, run: str) -> Changed:
-        """Say at an attempt's end what was changed while it was at work, but for what the user's checkout explains.
+        """Return the changes during an attempt at its end, but for those that the user's checkout explains.
 
         Asked once more it says the same again, with what has come since: the first answer may have been lost.
         """
@@ -151,7 +151,7 @@ class Sentry:
         self._remember()
 
     def _restored(self, before: Sight) -> tuple[list[Change], dict[str, str]]:
-        """Put back what harms, and say what was changed and what came of it; what comes meanwhile is put back too."""
+        """Put harmful changes back, those that come meanwhile too; return all changes, and how each came out."""
         found, back = list[Change](), dict[str, str]()
         for _ in range(MOST_LOOKS):
             self._marks = tuple(self._marked())

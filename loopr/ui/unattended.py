@@ -38,7 +38,7 @@ def unattended_loop(scene: Scene, loop: Loop, holder: Mapping[str, Any] | None, 
 
 
 def _words(scene: Scene) -> str:
-    """Say what goes on, or that no engine would begin: one refuses where nobody pays for a plan that is not over."""
+    """Say that `run` goes on, or that no engine would begin: a plan under way has a project that is unknown."""
     lost = (each for each in scene.tree.children(None) if scene.loops[each].project not in scene.policy.projects)
     for plan in lost:
         from loopr.grounds import is_over  # slow to import, and few workspaces come here

@@ -124,6 +124,6 @@ def _started(state: Path, log: int) -> Wire:
 
 
 def _begun(leader: int) -> list[proc.Stat]:
-    """List the processes that began with one of ours, which nobody has reaped: they are a session of their own."""
+    """List the processes that began with an unreaped one of ours: they are a session of their own."""
     seen = map(proc.stat, proc.pids())
     return [each for each in seen if each is not None and each.session == leader]
