@@ -69,8 +69,8 @@ def test_the_worked_examples_come_in_their_order() -> None:
 
 
 def test_what_is_deep_goes_before_what_is_broad() -> None:
-    """Twenty loops of equal age just below their plans wait until the one below three ancestors has had its turn."""
-    story = Story(settings(max_loops=1))
+    """Twenty loops just below their plans wait for one below three ancestors, of equal age and with equal bases."""
+    story = Story(settings(max_loops=1, priority=Priority(base={})))
     broad = "\n".join(f"plan a{number}: x" for number in range(20))
     go_on(story, f"{broad}\nplan z: a (b (c))\nsettle")
     assert story.choose() == ["z/a/b/c"]
