@@ -124,8 +124,7 @@ def read_children(reading: Reading, value: Marked, parent_type: str, depth: int)
         return ()
     read = [_read_entry(reading, item, child_type, depth) for item in value.items]
     siblings = [each for each in read if each is not None]
-    check_siblings(reading.findings, siblings)
-    return tuple(each.entry for each in siblings)
+    return tuple(each.entry for each in check_siblings(reading.findings, siblings))
 
 
 def outline_problem(count: int, depth: int) -> tuple[str, str] | None:

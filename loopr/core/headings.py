@@ -217,11 +217,9 @@ def _without_prefix(text: str, child_type: str) -> str:
 
 
 def _need(text: str, child_type: str) -> str:
-    """Turn a need into an id: it may be written as an id, as a path, or as the title of a sibling."""
-    if "/" in text:
-        return text
-    bare = _without_prefix(text, child_type) if " " not in text else text
-    return bare if id_problem(bare) is None else slug(bare)
+    """Take the name of the type off a need that is an id; titles and paths stay as they are."""
+    bare = _without_prefix(text, child_type)
+    return bare if id_problem(bare) is None else text
 
 
 def _read_body(item: Item, rest: str) -> tuple[dict[str, list[tuple[str, Position]]], str]:

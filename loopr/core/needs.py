@@ -7,14 +7,16 @@ and cycles across outlines are found in `core/graph.py`.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from loopr.core.entries import Entry
 from loopr.core.marked import Findings, Position
-from loopr.core.slugs import id_problem, nearest
+from loopr.core.slugs import id_problem, nearest, one_line, slug
 from loopr.core.values import shown
 
+_HOW = "name a sibling by its id or title, or a loop by its path from the plan"
 _MOST_GUESSES = 20  # looking for what a misspelt id meant takes a while among a thousand
 
 
@@ -26,29 +28,70 @@ class Sibling(NamedTuple):
     needs_at: tuple[Position, ...]
 
 
-def check_siblings(findings: Findings, siblings: Sequence[Sibling]) -> None:
-    """Note equal ids, needs that name nobody, and cycles among the entries of one outline."""
+def check_siblings(findings: Findings, siblings: Sequence[Sibling]) -> list[Sibling]:
+    """Return siblings that need each other by id; note equal ids, needs that name nobody, and cycles among them."""
     first: dict[str, Sibling] = {}
     for each in siblings:
         known = first.setdefault(each.entry.id, each)
         if known is not each:
             message = f'two children have the id "{each.entry.id}", the first is on line {known.at.line}'
             findings.refuse(each.at, message, "give one of them another `id`")
+    names = _names(siblings, first)
+    named = [_by_id(findings, each, names) for each in siblings]
+    last: dict[str, Sibling] = {}
+    for each in named:
+        last.setdefault(each.entry.id, each)
+    _check_cycles(findings, last)
+    return named
+
+
+class _Names(NamedTuple):
+    """By what siblings may be called: their ids, and the ids by title, as it is written and in any case."""
+
+    ids: Collection[str]
+    exact: dict[str, list[str]]
+    folded: dict[str, list[str]]
+
+    def titled(self, title: str) -> list[str]:
+        """List the siblings that have a title; those that have it exactly go before all others."""
+        return self.exact.get(title) or self.folded.get(title.casefold()) or []
+
+
+def _names(siblings: Sequence[Sibling], ids: Collection[str]) -> _Names:
+    """Gather by what siblings may be called."""
+    names = _Names(ids, {}, {})
     for each in siblings:
-        for need, at in zip(each.entry.needs, each.needs_at, strict=True):
-            _check_need(findings, need, at, first)
-    _check_cycles(findings, first)
+        names.exact.setdefault(each.entry.title, []).append(each.entry.id)
+        names.folded.setdefault(each.entry.title.casefold(), []).append(each.entry.id)
+    return names
 
 
-def _check_need(findings: Findings, need: str, at: Position, ids: Collection[str]) -> None:
-    """Note a need that is neither a sibling nor could be a path."""
-    if need in ids:
-        return
-    if "/" in need and not any(id_problem(part) for part in need.split("/")):
-        return
-    close = nearest(need, ids) if len(findings.problems) < _MOST_GUESSES else None
-    hint = f'did you mean "{close}"?' if close else "name a sibling by its id, or a loop by its path from the plan"
-    findings.refuse(at, f'needs "{shown(need)}", which is not declared here', hint)
+def _by_id(findings: Findings, sibling: Sibling, names: _Names) -> Sibling:
+    """Write the needs of one entry as ids, each once; those that name nobody stay as they are."""
+    found: dict[str, Position] = {}
+    for need, at in zip(sibling.entry.needs, sibling.needs_at, strict=True):
+        found.setdefault(_find(findings, need, at, names), at)
+    if tuple(found) == sibling.entry.needs:
+        return sibling
+    return sibling._replace(entry=replace(sibling.entry, needs=tuple(found)), needs_at=tuple(found.values()))
+
+
+def _find(findings: Findings, need: str, at: Position, names: _Names) -> str:
+    """Return the id of the sibling that a need names by its id or its title; note one that is no path either."""
+    if need in names.ids:
+        return need
+    title = one_line(need)
+    named = names.titled(title)
+    if len(named) == 1 or (not named and slug(title) in names.ids):
+        return named[0] if named else slug(title)
+    if named:
+        message = f'needs "{shown(need)}", which is the title of {len(named)} siblings: {", ".join(named)}'
+        findings.refuse(at, message, "name the one that is meant by its id")
+    elif "/" not in need or any(id_problem(part) for part in need.split("/")):
+        close = nearest(need, names.ids) if len(findings.problems) < _MOST_GUESSES else None
+        hint = f'did you mean "{close}"?' if close else _HOW
+        findings.refuse(at, f'needs "{shown(need)}", which is not declared here', hint)
+    return need
 
 
 def _check_cycles(findings: Findings, siblings: dict[str, Sibling]) -> None:

@@ -151,8 +151,7 @@ def _read_declared(
         reading.findings.refuse(items[0].at, *problem)
         return ()
     siblings = list(item_siblings(reading.findings, items, child))
-    check_siblings(reading.findings, siblings)
-    return tuple(each.entry for each in siblings)
+    return tuple(each.entry for each in check_siblings(reading.findings, siblings))
 
 
 def _read_priority(reading: Reading, pairs: Mapping[str, Pair], type_name: str, depth: int) -> int | None:

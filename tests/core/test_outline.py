@@ -218,6 +218,12 @@ def test_what_is_said_twice_counts_once() -> None:
     assert (read(fields).entries[0].needs, read(fields).entries[0].files) == (("b",), ("x", "y"))
 
 
+def test_a_title_counts_as_a_need() -> None:
+    """An entry may need a sibling by its title."""
+    fields = {"specs": [{"title": "Token storage"}, {"id": "a", "needs": ["Token storage"]}]}
+    assert read(fields).entries[1].needs == ("token-storage",)
+
+
 def test_an_entry_needs_a_name() -> None:
     """An entry without id and title is refused."""
     assert "an entry needs an id or a title" in refusals({"specs": [{"body": "x"}]})

@@ -142,6 +142,14 @@ def test_needs_in_words() -> None:
     ]
 
 
+def test_a_title_beside_another_id_is_a_need() -> None:
+    """A title counts as a need where the id was not made from it; one that is nobody's is refused as it was written."""
+    body = "## Specs\n- index: Build the index\n- rank: Rank\n  - Needs: Build the index\n"
+    assert read(body).entries[1].needs == ("index",)
+    with pytest.raises(PlanError, match='f.md:4:12 needs "Build the house", which is not declared here'):
+        read(body.replace("Needs: Build the index", "Needs: Build the house"))
+
+
 def test_a_title_keeps_the_name_of_its_type() -> None:
     """The prefix is dropped from ids only: a title that begins with the same word stays whole, also as a need."""
     body = "## Specs\n- **Spec-driven design**\n- b: B\n  - Needs: Spec-driven design\n"

@@ -54,6 +54,46 @@ def test_equal_ids_and_unknown_needs() -> None:
     ]
 
 
+def named(*siblings: tuple[str, str, str]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Check siblings given as id, title and needs with `|` between them; return their needs and what was refused."""
+    findings = Findings("f.md")
+    read = [
+        Sibling(
+            Entry(id_, title, needs=tuple(filter(None, needs.split("|")))), Position(line, 1), (Position(line, 9),) * 9
+        )
+        for line, (id_, title, needs) in enumerate(siblings, 1)
+    ]
+    read = [each._replace(needs_at=each.needs_at[: len(each.entry.needs)]) for each in read]
+    return [each.entry.needs for each in check_siblings(findings, read)], [str(each) for _, each in findings.problems]
+
+
+def test_a_title_is_a_need() -> None:
+    """A sibling may be named by its title in any case; named twice it is needed once; an id goes before a title."""
+    needs, problems = named(
+        ("a", "Token storage", ""),
+        ("b", "CI/CD", "Token storage|a|token  storage"),
+        ("c", "b", "CI/CD"),
+        ("d", "D", "b"),
+    )
+    assert (needs, problems) == ([(), ("a",), ("b",), ("b",)], [])
+
+
+def test_a_circle_of_titles() -> None:
+    """Siblings that need each other by their titles are in a circle as well."""
+    assert named(("a", "One", "Two"), ("b", "Two", "One"))[1] == [
+        "f.md:1:9 needs form a cycle: a → b → a (take one of these needs out)"
+    ]
+
+
+def test_a_title_that_two_have() -> None:
+    """It names neither, which is said at the need; one that is written exactly so goes before one in other letters."""
+    twins = ("a", "Store", ""), ("b", "store", "")
+    assert named(*twins, ("c", "C", "Store|store"))[0][2] == ("a", "b")
+    assert named(*twins, ("c", "C", "STORE"))[1] == [
+        'f.md:3:9 needs "STORE", which is the title of 2 siblings: a, b (name the one that is meant by its id)'
+    ]
+
+
 def test_a_chain_as_long_as_an_outline() -> None:
     """A thousand children in one line, or in one circle, are no deeper for us than two."""
     names = [f"e{n}" for n in range(1000)]
