@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from loopr.core.bridges import bridge
 from loopr.core.entries import Command, Entry
 from loopr.core.ladder import CHILDREN, Ladder
+from loopr.core.loose import as_entry, as_list
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position
 from loopr.core.needs import Sibling, check_siblings
 from loopr.core.policy import NO_BUDGET, Budget
@@ -91,7 +93,7 @@ def read_pairs(reading: Reading, value: MarkedMap, type_name: str, keys: tuple[s
         declares = pair.key in children
         name = CHILDREN if declares else pair.key
         if not declares and name not in keys:
-            refuse_key(reading.findings, pair, (*keys, *children), _children_hint(reading.ladder, type_name, pair.key))
+            refuse_key(reading.findings, pair, (*keys, *children), _hint(reading.ladder, type_name, pair.key, keys))
         elif name in pairs:
             message = f'"{pair.key}" and "{pairs[name].key}" both declare the children'
             reading.findings.refuse(pair.at, message, f"keep one of them, such as `{children[0]}`")
@@ -100,10 +102,10 @@ def read_pairs(reading: Reading, value: MarkedMap, type_name: str, keys: tuple[s
     return pairs
 
 
-def _children_hint(ladder: Ladder, type_name: str, key: str) -> str:
-    """Say under which key the children belong, to somebody who used the key of another type."""
+def _hint(ladder: Ladder, type_name: str, key: str, keys: tuple[str, ...]) -> str:
+    """Say what leads to ours, to somebody who used the children's key of another type or a word from elsewhere."""
     if key not in ladder.all_keys():
-        return ""
+        return bridge(ladder, type_name, key, keys)
     child = ladder.child(type_name)
     if child is None:
         return f"the type {type_name} has no children"
@@ -117,7 +119,7 @@ def read_children(reading: Reading, value: Marked, parent_type: str, depth: int)
         return ()
     if not isinstance(value, MarkedList):
         message = f"the children of type {parent_type} must be a list, not {kind(value)}"
-        reading.findings.refuse(value.at, message, "write one `- title: ...` for each child")
+        reading.findings.refuse(value.at, message, as_list(value))
         return ()
     if problem := outline_problem(len(value.items), depth):
         reading.findings.refuse(value.at, *problem)
@@ -138,11 +140,10 @@ def outline_problem(count: int, depth: int) -> tuple[str, str] | None:
 
 def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> Sibling | None:
     """Read one entry; None if it is so wrong that nothing can be said of its siblings."""
-    if not isinstance(value, MarkedMap):
-        message = f"an entry must be a mapping, not {kind(value)}"
-        reading.findings.refuse(value.at, message, "write `- title: ...`")
+    said = as_entry(reading.findings, value, ENTRY_KEYS)
+    if said is None:
         return None
-    pairs = read_pairs(reading, value, type_name, ENTRY_KEYS)
+    pairs = read_pairs(reading, said, type_name, ENTRY_KEYS)
     title = reading.title(pairs)
     entry_id = reading.id(pairs, slug(title) if title else "")
     if not entry_id:

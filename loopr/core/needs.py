@@ -17,6 +17,7 @@ from loopr.core.slugs import id_problem, nearest, one_line, slug
 from loopr.core.values import shown
 
 _HOW = "name a sibling by its id or title, or a loop by its path from the plan"
+_QUOTES = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb "
 _MOST_GUESSES = 20  # looking for what a misspelt id meant takes a while among a thousand
 
 
@@ -80,7 +81,7 @@ def _find(findings: Findings, need: str, at: Position, names: _Names) -> str:
     """Return the id of the sibling that a need names by its id or its title; note one that is no path either."""
     if need in names.ids:
         return need
-    title = one_line(need)
+    title = one_line(need).strip(_QUOTES)
     named = names.titled(title)
     if len(named) == 1 or (not named and slug(title) in names.ids):
         return named[0] if named else slug(title)

@@ -5,7 +5,7 @@ Turns words into observations and wishes for the engine; an answer is plain valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from loopr.core.filing import plan_declares
 from loopr.core.grouping import queue_depth
 from loopr.core.model import Bound, Loop
 from loopr.core.policy import OWN_REPO
+from loopr.core.slugs import nearest
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
@@ -227,11 +228,17 @@ def _check_agents(workspace: Workspace, plan: Plan) -> None:
         Problem(
             f"agent: {agent} names no preset" + (f": {ONLY_HELD}" if agent in there else ""),
             f"{plan.source}:{entry.position.line}:{entry.position.col}",
-            TAKE_HELD if agent in there else f"there are {', '.join(names)}",
+            TAKE_HELD if agent in there else _like(agent, names),
         )
         for agent, entry in unknown
     ]
     raise SettingsError("", problems=problems)
+
+
+def _like(agent: str, names: Sequence[str]) -> str:
+    """Name the preset that a misspelt name most likely means, and all that there are."""
+    close = nearest(agent, names)
+    return f"{f'did you mean {close}? ' if close else ''}there are {', '.join(names)}"
 
 
 def _absent_programs(engine: Engine, workspace: Workspace, plan: Plan) -> list[Problem]:

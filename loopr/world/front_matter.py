@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from loopr.core.outline import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position, Scalar, shown
 from loopr.errors import PlanError
+from loopr.world.yaml_slips import explain
 
 if TYPE_CHECKING:
     from ruamel.yaml.error import YAMLError
@@ -113,7 +114,7 @@ class _Tree:
 
         if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
             message = f'YAML anchors and aliases are not read: "{shown(str(event.anchor))}"'
-            self._stop(event, message, "write the value out again")
+            self._stop(event, message, "write the value out again, or put a text that begins with * or & in quotes")
         if tag := getattr(event, "tag", None):
             self._stop(event, f"YAML tags are not read: {shown(str(tag))}", "take the tag out")
         if depth > MAX_NESTING:
@@ -190,20 +191,9 @@ def _refusal(error: YAMLError, front: str, findings: Findings) -> PlanError:
             where=findings.where(at),
             hint="take it out",
         )
-    at = Position(mark.line + _FIRST_LINE, mark.column + 1)
     said = getattr(error, "problem", None) or getattr(error, "context", None) or "cannot be read"
-    message, hint = _explained(shown(str(said), 120))
-    return PlanError(message, where=findings.where(at), hint=hint)
-
-
-def _explained(said: str) -> tuple[str, str]:
-    """Say what the parser said so that it can be acted on."""
-    if r"'\t'" in said:
-        return "a tab cannot indent or separate YAML", "use spaces"
-    if "cannot start any token" in said:
-        return f"not valid YAML: {said}", "put the value in quotes"
-    if "mapping values are not allowed" in said:
-        return "not valid YAML: a second `: ` on one line, or a wrong indent", "put a text that holds `: ` in quotes"
-    if "end>" in said or "end of stream" in said:
-        return f"not valid YAML: {said}", "close the bracket or the quote that was opened before"
-    return f"not valid YAML: {said}", "look at the indent, the quotes and the brackets here"
+    before = getattr(error, "context_mark", None)
+    begun = (before.line, before.column) if before is not None else None
+    slip = explain(front, shown(str(said), 120), (mark.line, mark.column), begun, _FIRST_LINE)
+    at = Position(slip.line + _FIRST_LINE, slip.col + 1)
+    return PlanError(shown(slip.message, 200), where=findings.where(at), hint=shown(slip.hint, 200))

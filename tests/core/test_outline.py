@@ -162,7 +162,7 @@ def test_an_unknown_key_names_the_nearest() -> None:
 
 def test_all_problems_at_once_in_order() -> None:
     """A file with several mistakes is refused once, with all of them in the order of their places."""
-    fields = {"titel": "x", "parallel": "maybe", "specs": [{"id": "a/b"}, {"id": "c", "needs": ["nobody"]}, 5]}
+    fields = {"titel": "x", "parallel": "maybe", "specs": [{"id": "a/b"}, {"id": "c", "needs": ["nobody"]}, []]}
     with pytest.raises(PlanError) as caught:
         read(fields)
     places = [problem.where for problem in caught.value.problems]
@@ -194,12 +194,64 @@ def test_all_problems_at_once_in_order() -> None:
         ({"budget": {"usd": "five"}}, "budget.usd"),
         ({"specs": []}, "the children of type spec are called `phases`"),
         ({"phases": {}}, "the children of type spec must be a list"),
+        ({"phases": {"build": {"run": "make"}}}, "write `- id: build` in place of `build:`"),
+        ({"phases": {"id": "build", "run": "make"}}, "write `- id: build`, with a dash"),
+        ({"phases": [{"build": {"run": "make"}}]}, "write `- id: build`, with the other keys below it"),
+        ({"phases": [{"build": None, "run": "make"}]}, "write `- id: build`, with the other keys below it"),
+        ({"phases": [{"tokens": "Token storage"}]}, "write `- {id: tokens, title: Token storage}`"),
+        ({"phases": [{"Fix it": "the bug"}]}, 'write `- "Fix it: the bug"`'),
+        ({"phases": [{"-id": "a"}]}, "write `- id: ...`: a plain dash, a blank, then the key"),
+        ({"phases": [{"\u2013 id": "a"}]}, "write `- id: ...`: a plain dash, a blank, then the key"),
+        ({"phases": ["id:a"]}, "no blank after the colon of this entry (write `id: a`)"),
+        ({"command": "make"}, "(it is called `run` here)"),
+        ({"Run": "make"}, '(write "run")'),
+        ({"test": "make"}, "(it is called `check` here)"),
+        ({"depends-on": ["a"]}, "(it is called `needs` here)"),
+        ({"description": "x"}, "(it is called `body` here)"),
+        ({"sequential": True}, "`parallel: false`"),
+        ({"type": "code"}, "the level says the type: this is a spec"),
+        ({"timeout": 5}, "`types.spec.timeouts.wall_secs` in loopr.yml"),
+        ({"retries": 5}, "`types.spec.max_iterations` in loopr.yml"),
+        ({"steps": []}, "the children of type spec stand under `phases`"),
+        ({"approve": True}, "`types.spec.approve` in loopr.yml"),
+        ({"labels": []}, "say it in `body`"),
+        ({"phases": [{"id": "p", "tasks": [{"id": "t", "steps": ["x"]}]}]}, "the type code has no children"),
         ({"phases": [{"id": "p"}], "children": []}, "both declare the children"),
     ],
 )
 def test_a_value_of_the_wrong_kind(keys: dict[str, Any], said: str) -> None:
     """A value that an entry cannot have is refused in words that say what it may have."""
     assert said in refusals({"specs": [{"id": "a", **keys}]})
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("run", "`run` stands in an entry under `specs`, or for the plan itself `types.plan.run` in loopr.yml"),
+        ("command", "`run` stands in an entry under `specs`"),
+        ("needs", "`needs` stands in an entry under `specs`"),
+        ("name", "it is called `title` here"),
+        ("description", "what is to be done stands as text below the front matter"),
+        ("jobs", "the children of type plan stand under `specs`"),
+        ("types", "settings stand in loopr.yml"),
+    ],
+)
+def test_a_word_from_elsewhere_at_the_top(key: str, said: str) -> None:
+    """A key that other programs have, or that belongs elsewhere, is refused with the one that counts here."""
+    assert said in refusals({key: "x"})
+
+
+def test_a_bare_text_is_an_entry() -> None:
+    """A text in the list of children is the title of one, and may be needed by its id or its title."""
+    fields = {"specs": ["Write the parser", 2, {"id": "a", "needs": ["Write the parser", "2"]}]}
+    assert [(each.id, each.title) for each in read(fields).entries] == [
+        ("write-the-parser", "Write the parser"),
+        ("2", "2"),
+        ("a", "a"),
+    ]
+    assert read(fields).entries[2].needs == ("write-the-parser", "2")
+    assert read(fields, written_by_loop=True).declares
+    assert "must be a title or a mapping, not nothing" in refusals({"specs": [None]})
 
 
 @given(st.integers(0, 10**12))

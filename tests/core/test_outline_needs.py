@@ -72,7 +72,7 @@ def test_a_title_is_a_need() -> None:
     needs, problems = named(
         ("a", "Token storage", ""),
         ("b", "CI/CD", "Token storage|a|token  storage"),
-        ("c", "b", "CI/CD"),
+        ("c", "b", "\u201cCI/CD\u201d"),
         ("d", "D", "b"),
     )
     assert (needs, problems) == ([(), ("a",), ("b",), ("b",)], [])

@@ -78,7 +78,7 @@ def refusal(raw: bytes, tmp_path: Path, **more: Any) -> str:
         (front("title: a\ntitle: b"), "plan.md:3:1", 'the key "title" is here twice, first on line 2'),
         (front("titel: a"), "plan.md:2:1", 'unknown key "titel" (did you mean "title"?)'),
         (front("title: a: b"), "plan.md:2:9", "not valid YAML"),
-        (front("specs: [{id: a}"), "plan.md:3:1", "not valid YAML"),
+        (front("specs: [{id: a}"), "plan.md:2:8", "the [ that begins here is never closed (close it with ])"),
         (front("title: @x"), "plan.md:2:8", "not valid YAML"),
         (front("a: b\n...\nc: d"), "plan.md:4:1", "a second begins here"),
         (front("? {a: b}\n: c"), "plan.md:2:3", "a key must be a word"),
@@ -92,6 +92,52 @@ def test_a_bad_file(raw: bytes, place: str, said: str, tmp_path: Path) -> None:
     """A malformed artifact is refused with its place, what is wrong and what to do, and nothing is written."""
     line = refusal(raw, tmp_path)
     assert line.startswith(f"{place} ")
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("yaml", "place", "said"),
+    [
+        (
+            "specs:\n  - id: a\n  title: A",
+            "4:3",
+            "indented wrongly, by 2 (indent it by 0 like line 2, or by 4 like line 3)",
+        ),
+        ("specs:\n  - id: a\n    title: A\n   - id: b", "5:4", "by 3 (indent it by 2 like line 3)"),
+        ("specs:\n  - id: a\n     title: A", "4:6", "by 5 (indent it by 4 like line 3)"),
+        (
+            "specs:\n  - id: a\n    needs:\n    - b\n   title: x",
+            "6:4",
+            "(indent it by 0 like line 2, or by 4 like line 4)",
+        ),
+        ("title: x\n specs:\n  - a", "3:2", "by 1 (indent it by 0 like line 2)"),
+        (
+            "specs:\n  id: a\n  - id: b",
+            "4:3",
+            "`- ` begins an entry of a list here, and above it there is none (begin line 3",
+        ),
+        ("specs:\n  - {id: a\n  - {id: b}", "3:5", "the { that begins here is never closed (close it with })"),
+        ('specs:\n  - title: "x\n  - title: y', "3:12", 'the " that begins here is never closed'),
+        ("specs:\n  - title: Fix: it", "3:15", '(put a text that holds `: ` in quotes: - title: "Fix: it")'),
+        ("title:x\nspecs: [a]", "2:6", "there is no blank after this colon (write `title: x`)"),
+        ("specs:\n  - id: a\n\u00a0\u00a0title: [x", "4:1", "indented with U+00A0, which only looks like a blank"),
+        ("specs:\n  - id: a\n\u00a0\u00a0title: x", "4:1", "it is indented with U+00A0, which only looks like a blank"),
+        ("specs:\n  - [ ] write it", "3:3", "(write `- write it`, or the list under a heading below"),
+        ("title: 'it's'", "2:12", 'text goes on after its closing quote (put all of it between " and ")'),
+        (
+            "specs:\n  - id: a\n    run: \u201cmake\u201d",
+            "4:10",
+            "run: begins with a curly quote, which no shell knows",
+        ),
+        ("specs: - a", "2:8", "a list begins on a new line"),
+        ("specs:\n  * a", "3:3", "`* ` begins no item here (write `- `)"),
+        ("run: | make", "2:8", "text goes on after `|` or `>`"),
+    ],
+)
+def test_a_slip_of_yaml(yaml: str, place: str, said: str, tmp_path: Path) -> None:
+    """A wrong indent, a quote or a bracket is told of where it is to be mended, with what would do."""
+    line = refusal(front(yaml), tmp_path)
+    assert line.startswith(f"plan.md:{place} ")
     assert said in line
 
 
@@ -123,7 +169,7 @@ def test_a_file_just_below_the_limit(tmp_path: Path) -> None:
 def test_several_mistakes_are_told_at_once() -> None:
     """Whatever can be found in one reading is reported in one go."""
     with pytest.raises(PlanError) as caught:
-        parse_artifact(front("titel: x\nspecs: [{id: A}, 5]"), "p", type_name="plan", types=TYPES, fallback_id="p")
+        parse_artifact(front("titel: x\nspecs: [{id: A}, []]"), "p", type_name="plan", types=TYPES, fallback_id="p")
     assert len(caught.value.problems) == 3
 
 
