@@ -31,6 +31,7 @@ from loopr.core.fields import (
 )
 from loopr.core.headings import Line, first_title, item_siblings, read_items, read_lines
 from loopr.core.ladder import CHILDREN, Ladder
+from loopr.core.likeness import lost_fences
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position, Scalar
 from loopr.core.needs import check_siblings, resolve_needs
 from loopr.core.policy import DEFAULT_PROJECT, TypePolicy
@@ -146,6 +147,8 @@ def _read_declared(
         return read_children(reading, children.value, type_name, depth)
     child = reading.ladder.child(type_name)
     if not items or child is None:
+        if not pairs and (lost := lost_fences(lines, reading.ladder, type_name)) is not None:
+            reading.findings.refuse(*lost)
         return None
     if problem := outline_problem(len(items), depth):
         reading.findings.refuse(items[0].at, *problem)

@@ -23,6 +23,7 @@ from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
+from loopr.ui.likely import check_likeness, reading_remarks
 from loopr.ui.mending import put_back
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import missing_programs
@@ -54,7 +55,7 @@ class Plan(NamedTuple):
 class Enqueued(NamedTuple):
     """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git.
 
-    `absent` says which programs it needs that are not here.
+    `absent` says which programs it needs that are not here, `remarks` what may be meant otherwise than it is read.
     """
 
     plan: str
@@ -69,6 +70,7 @@ class Enqueued(NamedTuple):
     uncommitted: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
@@ -124,6 +126,7 @@ def enqueue(
     absent: list[Problem] = []
     cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
+        check_likeness(engine.forest.policy, plan.source, plan.text, plan.artifact, confirm)
         _check_agents(workspace, plan)
         absent = _absent_programs(engine, workspace, plan)
         if absent and to_run:
@@ -142,7 +145,8 @@ def enqueue(
     events += engine.rescan(plan.id)
     events += engine.settle([plan.id])
     done = _summary(engine, plan.id, loop is not None, events)
-    return done._replace(put_back=back, absent=tuple(map(str, absent)))
+    remarks = reading_remarks(engine.forest.policy, plan.text, plan.artifact) if fresh else ()
+    return done._replace(put_back=back, absent=tuple(map(str, absent)), remarks=remarks)
 
 
 def _as_it_was(engine: Engine, plan: Plan) -> Enqueued:

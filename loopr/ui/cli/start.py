@@ -63,7 +63,7 @@ def start_verb(
         if asker.lease and not no_run:
             frame.note("a loop drives nothing: an engine that runs takes the plans")
             no_run, detach = True, False
-    ask = cache(lambda text: dry_run or _confirm(text, yes))
+    ask = cache(lambda text: _foretell(frame, text) if dry_run else _confirm(text, yes))
     if dry_run:
         return _report_all(frame, rehearse(workspace, found, ask, to_run=False))
     if len(found) > 1:  # all of them or none
@@ -150,6 +150,12 @@ def _confirm(text: str, yes: bool) -> bool:
     return yes or (sys.stdin.isatty() and click.confirm(f"{text}. Go on?", err=True))
 
 
+def _foretell(frame: Frame, text: str) -> bool:
+    """Say what would be asked, and go on as if that were answered."""
+    frame.note(f"it would ask: {render.plain(text)}")
+    return True
+
+
 def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None:
     """Say what became of a plan, and what to type next."""
     would = "would be " if dry_run else ""
@@ -164,7 +170,7 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None
     frame.note(f"{done.plan}: {said or 'nothing has changed'}")
     if without := _without_outline(forest, done.plan):
         frame.note(f"  {without}")
-    for remark in filter(None, (done.base, *done.uncommitted, *done.unjudged, *done.absent)):
+    for remark in filter(None, (*done.remarks, done.base, *done.uncommitted, *done.unjudged, *done.absent)):
         frame.note(f"  {remark}")
     for loop in sorted(forest.tree.offered):
         if forest.loops[loop].plan == done.plan:

@@ -1,0 +1,39 @@
+"""Plans that may be none: asked about before anything is stored, and what is remarked on those that declare nothing.
+
+Must never know how a person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from loopr.core.entries import Artifact
+from loopr.core.ladder import Ladder
+from loopr.core.likeness import doubt_of, unread_list
+from loopr.core.policy import Policy
+from loopr.errors import PlanError
+
+_AS_IT_IS = "--yes takes it as it is"
+
+
+def check_likeness(policy: Policy, source: str, text: str, artifact: Artifact, confirm: Callable[[str], bool]) -> None:
+    """Refuse a file that looks like no plan, unless a person says that it is one."""
+    if artifact.declares:
+        return
+    root = policy.root_type
+    has_command = policy.type_of(root).has_command
+    doubt = doubt_of(text, source, Ladder(policy.types), root, has_command=has_command)
+    if doubt is None:
+        return
+    where = f"{source}:{doubt.at.line}:{doubt.at.col}"
+    if not confirm(f"{where} {doubt.message}"):
+        raise PlanError(doubt.message, where=where, hint=f"{doubt.hint}; {_AS_IT_IS}")
+
+
+def reading_remarks(policy: Policy, text: str, artifact: Artifact) -> tuple[str, ...]:
+    """List what of a plan is read otherwise than it may be meant, and the list that nobody reads."""
+    root = policy.root_type
+    if artifact.declares or policy.type_of(root).has_command:
+        return artifact.warnings
+    found = unread_list(text, Ladder(policy.types), root)
+    return (*artifact.warnings, f"{found.message}: {found.hint}") if found is not None else artifact.warnings
