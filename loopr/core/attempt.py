@@ -67,6 +67,7 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
         live=NO_USAGE,
         not_before=0,
         judge_only=False,
+        past=loop.past._replace(worked=event.work) if event.work != loop.past.worked else loop.past,
     )
 
 
@@ -219,14 +220,19 @@ def _landing_began(loop: Loop, event: LandingBegan, at: int) -> Loop:
 
 
 def _landed(loop: Loop, event: e.Landed, at: int) -> Loop:
-    """Be done: integrated and published."""
-    return finish(over(loop), event.digest, at)._replace(landed=event.commit or loop.landed)
+    """Be done: integrated and published; its work is as old as the attempt that it comes from."""
+    done, past = finish(over(loop), event.digest, at), loop.past
+    if event.after:
+        past = past._replace(made=past.worked, changed=event.after if event.commit else past.changed)
+    return done._replace(landed=event.commit or loop.landed, past=past._replace(ask=None) if past.ask else past)
 
 
 def finish(loop: Loop, digest: str, at: int) -> Loop:
     """Complete with an artifact that is on disk."""
+    asked = loop.past.ask is not None and loop.status is not S.COMPLETE
     return loop._replace(
         status=S.COMPLETE,
+        past=loop.past._replace(ask=None) if asked else loop.past,
         artifact=digest,
         on_disk=True,
         seen=at,

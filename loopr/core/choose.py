@@ -21,6 +21,7 @@ from loopr.core.limits import budgets_of, crew_of, own_budget_ends, own_budget_r
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.ranking import Candidate, Group
+from loopr.core.redoing import begins
 from loopr.core.scoring import score
 
 Open = list[tuple[GroupKey, Group]]
@@ -39,7 +40,8 @@ def choose(forest: Forest, now: int) -> Iterator[Event]:
         if batch and granted >= batch:
             yield w.RoundCut()
             return
-        yield grant(forest, loop, now)
+        yield from begins(loop)
+        yield grant(forest, forest.loops[loop.id], now)
         reached = _nothing_left(forest, forest.loops[loop.id], now)
         if reached:
             yield e.SetAside(loop.id, forest.loops[loop.id].attempt, Failure.BUDGET, reached)
@@ -193,6 +195,7 @@ def grant(forest: Forest, loop: Loop, now: int, *, holder: str = ENGINE, pull: b
         now + forest.policy.lease_ttl_ms if pull else None,
         loop.judge_only and not pull,
         "" if pull or loop.judge_only else crew_of(forest, loop, now).agent,
+        loop.past.worked if loop.judge_only and not pull else forest.shared.grants + 1,
     )
 
 
@@ -218,7 +221,8 @@ def take(
         loop = pick(forest, now, shut, pull=True, wanted=wanted, below=below)
         if loop is None:
             return
-        yield grant(forest, loop, now, holder=holder, pull=True)
+        yield from begins(loop)
+        yield grant(forest, forest.loops[loop.id], now, holder=holder, pull=True)
 
 
 def next_wake(forest: Forest, now: int) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from loopr.core import events, judge_events, offer_events, plan_events, workspace_events
+from loopr.core import events, judge_events, offer_events, plan_events, redo_events, workspace_events
 from loopr.core.events import Event, LoopEvent
 from loopr.core.model import Failure, Status, Terms, Usage
 from loopr.core.policy import Budget
@@ -26,7 +26,7 @@ def _snake(name: str) -> str:
 
 def _concrete() -> list[type[Event]]:
     """List the events of all modules, in the order they are written there."""
-    modules = (events, judge_events, offer_events, workspace_events, plan_events)
+    modules = (events, judge_events, offer_events, redo_events, workspace_events, plan_events)
     every = [each for module in modules for each in vars(module).values()]
     found = [each for each in every if isinstance(each, type) and issubclass(each, Event) and each not in _ABSTRACT]
     return list(dict.fromkeys(found))

@@ -137,6 +137,7 @@ class LeaseGranted(LoopEvent):
     expires_at: int | None = None
     judge_only: bool = False
     agent: str = ""
+    work: int = 0  # the grant of the attempt that its work comes from: its own, or the one that is only judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,7 @@ class Landed(LoopEvent):
     commit: str
     digest: str
     put_back: tuple[str, ...] = ()  # protected files that the loop had changed: the plan's own are as they were
+    after: int = 0  # how many leases had been granted by then
 
 
 # --- what a person says -------------------------------------------------------------------------------------------

@@ -20,10 +20,13 @@ from loopr.core.lifecycle import evolve
 from loopr.core.model import Loop, Spent, Status, encode_loop
 from loopr.core.policy import Policy
 from loopr.core.ranking import Rank, Ready
+from loopr.core.redo_events import RedoAsked
 from loopr.core.scene import Scene
 from loopr.core.scoring import fixed_score
 from loopr.core.shared import Denied
 from loopr.core.shared_steps import apply_shared
+from loopr.core.staleness import comes_first
+from loopr.core.turns import Turns
 
 
 class Rows(NamedTuple):
@@ -46,6 +49,7 @@ class Forest(Scene):
         super().__init__(policy)
         self.ready = Ready()
         self.settling: dict[str, None] = {}
+        self._turns = Turns()
         self.at = 0
         self._dirty: dict[str, None] = {}
         self._entries: dict[str, str] = {}
@@ -89,6 +93,8 @@ class Forest(Scene):
             if before != (self.tree.done_at(each) if self.tree.done(each) else None):
                 for needer in list(self.tree.needers.get(each, ())):
                     self._reconsider(needer)
+        for each in self._turns.change(old, new, getattr(event, "landed", "")):
+            self._reconsider(each)
 
     def _above(self, loop: Loop) -> Iterable[Loop]:
         """List the ancestors of a loop that may not be in the tree yet."""
@@ -137,7 +143,9 @@ class Forest(Scene):
         if isinstance(event, w.SteeringRefused):
             denied = Denied(event.lease, event.about, event.tries, at)
             self.shared.put("denied", f"{event.loop} {event.wish}", denied)
-        if new.status is not Status.PENDING:
+        if isinstance(event, RedoAsked):
+            self.shared.asked_again(new.plan, at)
+        if not new.waits:
             self.shared.left_queue(new.id)
         if new.status is Status.COMPLETE and old is not None and old.status is Status.LANDING:
             self.shared.finished(new.project, at)
@@ -163,6 +171,8 @@ class Forest(Scene):
             self.settling.pop(loop_id, None)
         if not own_gates_open(self, loop):
             self.ready.leave(loop_id)
+            if loop.waits and loop.past.ask is not None:
+                self._turns.wait(loop_id, comes_first(self.tree, loop))
         elif loop.not_before > self.at:
             self.ready.wait(loop)
         else:
@@ -173,10 +183,14 @@ class Forest(Scene):
         priority = self.priority_of(loop)
         rank = Rank(fixed_score(self.policy, loop, priority), priority, ready_since(self, loop))
         self.ready.enter(loop, group_key(self, loop), self.tree.order(loop), rank)
+        if loop.past.ask is not None:
+            self._turns.enter(loop.id)
 
     def advance(self, now: int) -> None:
         """Let every loop whose backoff has ended by now stand in its group."""
         self.at = max(self.at, now)
+        for loop_id in self._turns.doubted():
+            self._reconsider(loop_id)
         for loop_id in self.ready.backed_off(now):
             self._enter(self.loops[loop_id])
 
@@ -189,6 +203,7 @@ class Forest(Scene):
         """Build everything that follows from the loops and the policy anew."""
         self.ready = Ready()
         self.settling = {}
+        self._turns = Turns()
         for loop_id in self.loops:
             self._reconsider(loop_id)
 
@@ -275,7 +290,7 @@ def _moved(loop: Loop, by_ms: int) -> Loop:
     def move(at: int) -> int:
         return at + by_ms if at else 0
 
-    lease, ending, hold = loop.lease, loop.ending, loop.hold
+    lease, ending, hold, ask = loop.lease, loop.ending, loop.hold, loop.past.ask
     return loop._replace(
         created=move(loop.created),
         since=move(loop.since),
@@ -283,6 +298,7 @@ def _moved(loop: Loop, by_ms: int) -> Loop:
         not_before=move(loop.not_before),
         lifted=move(loop.lifted),
         seen=move(loop.seen),
+        past=loop.past._replace(ask=ask._replace(at=move(ask.at))) if ask is not None else loop.past,
         hold=hold and hold._replace(at=move(hold.at)),
         lease=lease
         and lease._replace(

@@ -13,6 +13,7 @@ from loopr.core.model import STUCK, Gate, Loop, Status
 from loopr.core.offering import Closed, file_of, is_foreign, is_on_offer
 from loopr.core.scene import Scene, line_of
 from loopr.core.shared import WORKSPACE, project_scope
+from loopr.core.staleness import comes_first
 from loopr.core.states import awaits
 
 Check = Callable[[Scene, Loop, int], Closed]
@@ -20,7 +21,7 @@ Check = Callable[[Scene, Loop, int], Closed]
 
 def _status(scene: Scene, loop: Loop, now: int) -> Closed:
     """It is not pending: it was chosen already, or it is over."""
-    if loop.status is Status.PENDING:
+    if loop.waits:
         return None
     return awaits(scene, loop), None
 
@@ -86,7 +87,8 @@ def _needs(scene: Scene, loop: Loop, now: int) -> Closed:
         below = scene.tree.below[name]
         counts = f" ({below.complete + (needed.status is Status.COMPLETE)} of {below.total + 1} complete)"
         return f"needs {name}{counts if below.total else ''}", None
-    return None
+    first = comes_first(scene.tree, loop) if loop.past.ask is not None else None
+    return (f"{first} is done again first", None) if first is not None else None
 
 
 def _artifact(scene: Scene, loop: Loop, now: int) -> Closed:
@@ -255,7 +257,7 @@ def _closed(gates: tuple[tuple[str, Check], ...], scene: Scene, loop: Loop, now:
 
 def _gates_of(scene: Scene, loop: Loop) -> tuple[tuple[str, Check], ...]:
     """Return the gates that concern a loop: few bind one that is not pending, or that completes by declaration."""
-    if loop.status is not Status.PENDING:
+    if not loop.waits:
         return _STATE_GATES
     return DECLARED_GATES if scene.settles(loop) else GATES
 
@@ -291,7 +293,7 @@ def scope_is_held(scene: Scene, loop: Loop) -> bool:
 def own_gates_open(scene: Scene, loop: Loop) -> bool:
     """Say whether nothing but time, a person's hand on the whole, or a shared limit keeps a loop from running."""
     return (
-        loop.status is Status.PENDING
+        (loop.status is Status.PENDING or loop.waits)
         and _parent_is_complete(scene, loop)  # of a large tree, most do not get further than this
         and loop.ending is None
         and not scene.settles(loop)
@@ -305,6 +307,8 @@ def own_gates_open(scene: Scene, loop: Loop) -> bool:
 def ready_since(scene: Scene, loop: Loop) -> int:
     """Say since when a loop's own gates are open, as far as its own story goes."""
     instants = [loop.since, loop.not_before, loop.lifted]
+    if loop.past.ask is not None:
+        instants.append(loop.past.ask.at)
     instants += [above.lifted for above in scene.tree.ancestors(loop)]
     instants += [scene.tree.done_at(name) for name in loop.needs]
     if loop.parent is not None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from loopr.core.gates import SHARED_GATES, closed_gates, first_closed, group_closed, own_closed, own_gates_open
 from loopr.core.limits import budget_spent, budgets_of, crew_of, lane_full
-from loopr.core.model import Gate, Loop, Status
+from loopr.core.model import Gate, Loop
 from loopr.core.scene import Scene
 
 _CEILINGS = frozenset({"lane", "project", "type", "capacity", "pace"})
@@ -72,7 +72,7 @@ class Waits:
 
     def _is_alone(self, loop: Loop) -> bool:
         """Say whether a loop shares none of its gates with others."""
-        return loop.status is not Status.PENDING or loop.ending is not None or self._scene.settles(loop)
+        return not loop.waits or loop.ending is not None or self._scene.settles(loop)
 
     def _of_group(self, loop: Loop) -> tuple[Gate, ...]:
         """Return the closed gates that all of a loop's group share."""
@@ -95,7 +95,7 @@ def queue(scene: Scene, now: int) -> Queue:
     depth: dict[str, int] = {}
     ready = 0
     for loop in scene.loops.values():
-        if loop.status is not Status.PENDING or now < loop.not_before or not own_gates_open(scene, loop):
+        if not loop.waits or now < loop.not_before or not own_gates_open(scene, loop):
             continue
         key = group_key(scene, loop)
         if key not in waits:
@@ -117,7 +117,7 @@ def ready_loops(scene: Scene, now: int) -> Iterator[Loop]:
     """Go through the pending loops that no gate holds back."""
     waits = Waits(scene, now)
     for loop in scene.loops.values():
-        if loop.status is Status.PENDING and waits.first_closed(loop) is None:
+        if loop.waits and waits.first_closed(loop) is None:
             yield loop
 
 
@@ -134,7 +134,7 @@ def budget_waits(scene: Scene, now: int) -> dict[tuple[str, int | None], int]:
         payers = (loop.plan, loop.project)
         if payers not in bound:
             bound[payers] = any(True for _ in budgets_of(scene, loop))
-        if not bound[payers] or loop.status is not Status.PENDING or not own_gates_open(scene, loop):
+        if not bound[payers] or not loop.waits or not own_gates_open(scene, loop):
             continue
         key = group_key(scene, loop)
         if key not in spent:

@@ -24,6 +24,7 @@ from loopr.core.judge_events import JudgeWaits, VerdictGiven
 from loopr.core.limits import judge_lane, own_budget_reached
 from loopr.core.model import Failure, Loop, Status, Usage
 from loopr.core.moving import MOVING, moved_by, stayed_for
+from loopr.core.redoing import redo_after
 from loopr.core.scene import Scene
 from loopr.core.serving import SERVING
 
@@ -153,7 +154,7 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
     if loop is None or loop.status is not Status.LANDING:
         return
     yield from moved_by(scene, loop)
-    yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest, seen.put_back)
+    yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest, seen.put_back, scene.shared.grants)
     if seen.gave_way and seen.gave_way == loop.offers.offered:
         yield f.OfferReplaced(loop.id, seen.gave_way)
     place = place_of(scene, loop)
@@ -165,6 +166,7 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
         if seen.artifact is not None:
             yield from declare_children(scene, loop.id, seen.artifact)
     yield from after_landing(scene, loop)
+    yield from redo_after(scene, loop)
 
 
 def _landing_failed(scene: Scene, seen: o.LandingFailed, now: int) -> Iterator[Event]:

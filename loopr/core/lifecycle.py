@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from loopr.core import events as e
 from loopr.core import offer_events as f
+from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
 from loopr.core.attempt import lands
 from loopr.core.codec import NAMES
@@ -24,6 +25,7 @@ S = Status
 _LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
 _ALL = frozenset(Status)
 _WAITING = frozenset({S.PENDING, S.PARKED, S.FAILED})
+_STOOD = frozenset({S.PARKED, S.FAILED})
 
 
 class Rule(NamedTuple):
@@ -118,6 +120,8 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.Renewed: _row(
         frozenset({S.COMPLETE, S.PARKED, S.FAILED, S.CANCELLED}), S.PENDING, "retry --fresh: a new generation"
     ),
+    r.RedoAsked: _row(S.COMPLETE, None, "its work is to be done again; it stays complete until that is granted"),
+    r.RedoBegan: _row(S.COMPLETE, S.PENDING, "its redoing is granted with the next event: generation + 1"),
     e.Held: _row(_ALL, None, "a person's pause; a second keeps the first, but a clearing"),
     e.Lifted: _row(_ALL, None, "the pause is over"),
     e.ArtifactSeen: _row(_ALL, None, "the artifact is on disk"),
@@ -156,6 +160,8 @@ def evolve(loop: Loop | None, event: e.LoopEvent, at: int) -> Loop:
         return after._replace(updated=at) if after.status is loop.status else _refuse_target(loop, event, after)
     if after.status not in rule.tos:
         return _refuse_target(loop, event, after)
+    if after.past.ask is not None and after.status in _STOOD and loop.status is not after.status:
+        after = after._replace(reason=f"{after.reason}; the old work stands")
     return after._replace(since=at, updated=at, engaged=stays_engaged(after))
 
 

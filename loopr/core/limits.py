@@ -289,9 +289,9 @@ def _parts_to_come(scene: Scene, loop: Loop) -> int:
 def own_budget_reached(scene: Scene, loop: Loop, now: int) -> str | None:
     """Say which part of its own budget a loop has reached; that parks it."""
     live = scene.live_usage(loop, now) if loop.lease is not None else None
-    cost = loop.spent.cost + (scene.cost_so_far(loop, now) if live else 0)
-    usd = loop.spent.usd + (scene.usd_so_far(loop, now) if live else 0)
-    ms = loop.spent.ms + (live.ms if live else 0)
+    cost = loop.spent.cost - loop.past.paid[0] + (scene.cost_so_far(loop, now) if live else 0)
+    usd = loop.spent.usd - loop.past.paid[1] + (scene.usd_so_far(loop, now) if live else 0)
+    ms = loop.spent.ms - loop.past.paid[2] + (live.ms if live else 0)
     own = own_budget(scene, loop)
     for amount, limit, unit in ((cost, own.tokens, "tokens"), (usd, own.micro_usd, "usd"), (ms, own.secs, "secs")):
         if limit is not None and amount >= limit * _SCALE[unit]:
@@ -329,7 +329,7 @@ def own_budget_ends(scene: Scene, loop: Loop) -> int | None:
     secs, started = own_budget(scene, loop).secs, loop.lease.started_at if loop.lease is not None else None
     if secs is None or started is None or loop.live.ms:
         return None
-    return started + max(0, secs * 1000 - loop.spent.ms)
+    return started + max(0, secs * 1000 - loop.spent.ms + loop.past.paid[2])
 
 
 def tokens_left(scene: Scene, loop: Loop, now: int) -> int | None:
@@ -337,7 +337,7 @@ def tokens_left(scene: Scene, loop: Loop, now: int) -> int | None:
     left = []
     own = own_budget(scene, loop).tokens
     if own is not None:
-        left.append(own * 1000 - loop.spent.cost)
+        left.append(own * 1000 - loop.spent.cost + loop.past.paid[0])
     for scope, _, budget in budgets_of(scene, loop):
         if budget.tokens is not None:
             used = scene.ledger.used(scope, now).plus(reserved(scene, scope, now, but=loop.id))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from loopr.core.offers import NO_OFFERS, Offers, read_offers
 from loopr.core.policy import NO_BUDGET, OWN_REPO, Budget
+from loopr.core.redo import NO_PAST, Past, read_past
 
 
 class Status(StrEnum):
@@ -221,6 +222,7 @@ class Loop(NamedTuple):
     landed: str = ""
     yes: tuple[tuple[str, str], ...] = ()  # the last of each judge: who, and about what
     offers: Offers = NO_OFFERS
+    past: Past = NO_PAST
 
     @property
     def plan(self) -> str:
@@ -243,6 +245,16 @@ class Loop(NamedTuple):
         from loopr.core.naming import generation_name  # a hash is slow to import, and few verbs name a generation
 
         return generation_name(self.id, self.generation)
+
+    @property
+    def waits(self) -> bool:
+        """True while the loop waits for its turn: it is pending, or complete and to be done again."""
+        return self.status is Status.PENDING or (self.status is Status.COMPLETE and self.past.ask is not None)
+
+    @property
+    def redoing(self) -> bool:
+        """True from the wish that complete work be done again until that is over, or has come to a stop."""
+        return self.past.ask is not None and self.status not in STUCK
 
     @property
     def occupying(self) -> bool:
@@ -268,25 +280,6 @@ class Gate(NamedTuple):
     gate: str
     reason: str
     until: int | None = None
-
-
-class Lane(NamedTuple):
-    """A provider account: how often it was hit, until when it rests, and how it ramps up again.
-
-    `level` is the share of its provider's window that was used, in thousandths; it holds until `level_until`.
-    `worked_for` is the loop that was served first after a rest.
-    """
-
-    hits: int = 0
-    rest_from: int = 0
-    rest_until: int = 0
-    rest_grant: int = 0
-    ramp: int | None = None
-    parked: str = ""
-    reason: str = ""
-    level: int = 0
-    level_until: int = 0
-    worked_for: str = ""
 
 
 class Convoy(NamedTuple):
@@ -325,6 +318,7 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "deferred": tuple,
     "yes": lambda value: tuple((judge, key) for judge, key in value),
     "offers": read_offers,
+    "past": read_past,
 }
 _READ = {name: (place, _NESTED.get(name)) for place, name in enumerate(Loop._fields)}
 

@@ -67,6 +67,7 @@ class TypePolicy:
     judge_lanes: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
+    stale: str = "tell"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from loopr.core.gates import closed_gates, line_holder, own_gates_open, scope_is
 from loopr.core.limits import lane_full
 from loopr.core.model import FINISHED, Gate, Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.staleness import comes_first
 
 if TYPE_CHECKING:  # verbs that only show ask here too, and need no forest
     from loopr.core.forest import Forest
@@ -68,7 +69,7 @@ def may_go_on(scene: Scene, among: Iterable[str], now: int) -> bool:
 
 def _goes_on(scene: Scene, loop: Loop, now: int) -> bool:
     """Say whether a loop is at work, or comes to be by itself."""
-    if loop.occupying or loop.status is not Status.PENDING:
+    if loop.occupying or not loop.waits:
         return loop.occupying
     return _will_go(scene, loop, now) and (not scene.settles(loop) or _is_written(scene, loop))
 
@@ -133,14 +134,14 @@ def _concerned(forest: Scene, tops: Iterable[str]) -> Iterator[tuple[Loop, bool]
     while waiting:
         each = waiting.pop()
         loop_id, deep, needed = each
-        if each in met or forest.tree.done(loop_id):
+        if each in met or forest.tree.at_rest(loop_id):
             continue
         met.add(each)
         loop = forest.loops[loop_id]
         yield loop, needed
         if deep:
             waiting += ((child, True, needed) for child in forest.tree.children(loop_id))
-        if loop.status is Status.PENDING:
+        if loop.waits:
             waiting += ((name, below, True) for name, below in _awaited(forest, loop))
 
 
@@ -149,6 +150,9 @@ def _awaited(forest: Scene, loop: Loop) -> Iterator[tuple[str, bool]]:
     if loop.parent is not None and forest.loops[loop.parent].status is not Status.COMPLETE:
         yield loop.parent, False
     yield from ((name, True) for name in loop.needs if name in forest.loops)
+    first = comes_first(forest.tree, loop) if loop.past.ask is not None else None
+    if first is not None:
+        yield first, False
     holder = line_holder(forest, loop) if forest.is_serial(loop) else None
     if holder is not None:
         yield holder, False

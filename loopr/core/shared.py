@@ -9,13 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from loopr.core.model import Bound, Convoy, Hold, Lane
+from loopr.core.model import Bound, Convoy, Hold
 from loopr.core.offers import Kept
 from loopr.core.policy import Policy, decode_policy, encode_policy
+from loopr.core.redo import NO_ROUND, Round
 from loopr.core.tips import NO_TIP, Tip, read_tip
 
 WORKSPACE = "workspace:"
 """The scope under which everything is held; a plan may be called `workspace`, and no id has a colon."""
+
+
+class Lane(NamedTuple):
+    """A provider account: how often it was hit, until when it rests, and how it ramps up again.
+
+    `level` is the share of its provider's window that was used, in thousandths; it holds until `level_until`.
+    `worked_for` is the loop that was served first after a rest.
+    """
+
+    hits: int = 0
+    rest_from: int = 0
+    rest_until: int = 0
+    rest_grant: int = 0
+    ramp: int | None = None
+    parked: str = ""
+    reason: str = ""
+    level: int = 0
+    level_until: int = 0
+    worked_for: str = ""
+
 
 _FRESH_LANE = Lane()
 
@@ -117,6 +138,7 @@ class Shared:
         self.grants = 0
         self.files_looked = 0
         self.kept: dict[str, Kept] = {}
+        self.rounds: dict[str, Round] = {}
         self.dirty: set[str] = set()
 
     def lane(self, name: str) -> Lane:
@@ -126,6 +148,16 @@ class Shared:
     def tip(self, plan: str) -> Tip:
         """Return where the branch of a plan stands."""
         return self.tips.get(plan, NO_TIP)
+
+    def round(self, plan: str) -> Round:
+        """Return what has happened to a plan since it was last started."""
+        return self.rounds.get(plan, NO_ROUND)
+
+    def asked_again(self, plan: str, at: int) -> None:
+        """Note that something of a plan was asked to be done again since it was last started."""
+        known = self.round(plan)
+        if not known.used_at:
+            self.put("round", plan, known._replace(used_at=at))
 
     def paced_until(self) -> int:
         """Say from when the next round may begin, after one that was cut short."""
@@ -240,6 +272,7 @@ class Shared:
             "denied": self.denied,
             "moved": self.moved,
             "kept": self.kept,
+            "round": self.rounds,
         }
 
 
@@ -256,4 +289,5 @@ _READ: Mapping[str, Any] = {
     "denied": lambda value: Denied(*value),
     "moved": lambda value: Moved(value[0], value[1], tuple(value[2]), *value[3:]),
     "kept": lambda value: Kept(value[0], tuple(value[1])),
+    "round": lambda value: Round(*value),
 }

@@ -11,6 +11,8 @@ from loopr.core.events import Event
 from loopr.core.model import Bound, Convoy, Hold
 from loopr.core.offers import Kept
 from loopr.core.policy import decode_policy
+from loopr.core.redo import Round
+from loopr.core.redo_events import RoundBegan
 from loopr.core.shared import Accepted, Host, Moved, Shared, Suspects, moved_key
 from loopr.core.tips import Moving, Tip
 
@@ -34,7 +36,7 @@ def apply_shared(shared: Shared, event: Event, at: int) -> None:
             shared.put("convoy", event.name, shared.convoys[event.name]._replace(landed_at=at))
         case w.LoopsDispatched():
             shared.queue_up((*event.loops, *shared.dispatch))
-        case w.ProblemSeen() | w.ProblemGone() | w.ListenerHeard() | w.ListenerLeft() | w.FileKept():
+        case w.ProblemSeen() | w.ProblemGone() | w.ListenerHeard() | w.ListenerLeft() | w.FileKept() | RoundBegan():
             _apply_word(shared, event)
         case w.SharedGrew() | w.SharedHarmed() | w.SuspectsCleared() | w.BranchMoved() | w.PlanCameHome():
             _apply_look(shared, event)
@@ -60,12 +62,14 @@ def _apply_tip(shared: Shared, event: p.PlanMoving | p.PlanMoved | p.PlanStayed)
     shared.put("tip", event.plan, Tip(at, moving))
 
 
-_Word = w.ProblemSeen | w.ProblemGone | w.ListenerHeard | w.ListenerLeft | w.FileKept
+_Word = w.ProblemSeen | w.ProblemGone | w.ListenerHeard | w.ListenerLeft | w.FileKept | RoundBegan
 
 
 def _apply_word(shared: Shared, event: _Word) -> None:
-    """Note what a person is to be told, how far listeners have heard, and which files are no person's."""
+    """Note what a person is to be told or has begun, how far listeners have heard, and which files are no person's."""
     match event:
+        case RoundBegan():
+            shared.put("round", event.plan, Round(shared.round(event.plan).number + 1))
         case w.FileKept() if event.digest:
             shared.put("kept", event.place, Kept(event.digest, event.during))
         case w.FileKept():
@@ -208,6 +212,9 @@ def _move_clock(shared: Shared, by_ms: int) -> None:
     for name, convoy in list(shared.convoys.items()):
         if convoy.landed_at is not None:
             shared.put("convoy", name, convoy._replace(landed_at=convoy.landed_at + by_ms))
+    for plan, known in list(shared.rounds.items()):
+        if known.used_at:
+            shared.put("round", plan, known._replace(used_at=known.used_at + by_ms))
     for kind, marks in (("lifted", shared.lifted), ("completed", shared.completed)):
         for key, at in list(marks.items()):
             shared.put(kind, key, at + by_ms)

@@ -11,9 +11,11 @@ from typing import Any
 
 from loopr.core import events as e
 from loopr.core import offer_events as f
+from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
 from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
 from loopr.core.model import Failure, Hold, Loop, Status
+from loopr.core.redo import Ask
 
 S = Status
 _LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
@@ -102,6 +104,8 @@ def _settled(loop: Loop, event: e.Settled, at: int) -> Loop:
 def _accepted(loop: Loop, event: e.ArtifactAccepted, at: int) -> Loop:
     """Take a person's file as the result."""
     done = _fresh_counters(finish(let_go(loop), event.digest, at))
+    if loop.status is not S.COMPLETE and done.past.made:  # what counts is a person's, or another's
+        done = done._replace(past=done.past._replace(made=0))
     return done._replace(offers=done.offers.without()._replace(counts=event.digest if event.theirs else ""))
 
 
@@ -166,7 +170,8 @@ def _iterate(loop: Loop, event: e.IterationAsked, at: int) -> Loop:
 
 def _undeclared(loop: Loop, event: e.Undeclared, at: int) -> Loop:
     """Leave the tree; a live attempt is stopped."""
-    return let_go(loop)._replace(status=S.INVALIDATED, reason="no longer declared")
+    gone = let_go(loop)._replace(status=S.INVALIDATED, reason="no longer declared")
+    return gone._replace(past=gone.past._replace(ask=None)) if gone.past.ask else gone
 
 
 def _deferred(loop: Loop, event: e.Deferred, at: int) -> Loop:
@@ -194,6 +199,18 @@ def _retried(loop: Loop, event: e.Retried, at: int) -> Loop:
 def _renewed(loop: Loop, event: e.Renewed, at: int) -> Loop:
     """Do it all again."""
     return _anew(loop, event.generation)
+
+
+def _redo_asked(loop: Loop, event: r.RedoAsked, at: int) -> Loop:
+    """Stay complete, and wait for a turn with counters that begin again."""
+    ask = Ask(event.cause, event.by, at, event.cascades, event.landed)
+    return _fresh_counters(loop)._replace(past=loop.past._replace(ask=ask, round=event.round))
+
+
+def _redo_began(loop: Loop, event: r.RedoBegan, at: int) -> Loop:
+    """Begin again; its own budget is that of the new generation."""
+    paid = (loop.spent.cost, loop.spent.usd, loop.spent.ms)
+    return _anew(loop, event.generation)._replace(past=loop.past._replace(paid=paid))
 
 
 def _held(loop: Loop, event: e.Held, at: int) -> Loop:
@@ -247,6 +264,8 @@ STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.Unparked: _unparked,
     e.Retried: _retried,
     e.Renewed: _renewed,
+    r.RedoAsked: _redo_asked,
+    r.RedoBegan: _redo_began,
     e.Held: _held,
     e.Lifted: _lifted,
     e.ArtifactSeen: _seen,

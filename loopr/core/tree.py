@@ -11,19 +11,23 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from loopr.core.model import OCCUPYING, Loop, Status
+from loopr.core.redo import NO_PAST
 
 _LISTED = frozenset(Status) - {Status.PENDING, Status.COMPLETE}
 
 
 class Below:
-    """What is declared below a loop, itself not counted; `latest` is when the last of it was done or went."""
+    """What is declared below a loop, itself not counted; `latest` is when the last of it was done or went.
 
-    __slots__ = ("cancelled", "complete", "failed", "latest", "parked", "running", "total")
+    `changed` is the count of grants when something of it last landed a commit, `redoing` how many are done again.
+    """
+
+    __slots__ = ("cancelled", "changed", "complete", "failed", "latest", "parked", "redoing", "running", "total")
 
     def __init__(self) -> None:
         """Begin with nothing below."""
         self.total = self.complete = self.running = self.latest = 0
-        self.parked = self.failed = self.cancelled = 0
+        self.parked = self.failed = self.cancelled = self.changed = self.redoing = 0
 
     def count(self, loop: Loop, step: int) -> None:
         """Count a loop in (1) or out (-1)."""
@@ -31,6 +35,8 @@ class Below:
         if status is Status.INVALIDATED:
             return
         self.total += step
+        if loop.redoing:
+            self.redoing += step
         if status is Status.COMPLETE:
             self.complete += step
         elif status in OCCUPYING:
@@ -44,11 +50,12 @@ class Below:
 
     def gather(self, child: Loop, under: Below | None) -> None:
         """Count a child in, with all that is below it."""
-        if child.status is Status.PENDING:  # as most loops of a large tree are
+        if child.status is Status.PENDING and child.past is NO_PAST:  # as most loops of a large tree are
             self.total += 1
         else:
             self.count(child, 1)
             self.latest = max(self.latest, ended_at(child))
+            self.changed = max(self.changed, child.past.changed)
         if under is None:
             return
         self.total += under.total
@@ -57,6 +64,8 @@ class Below:
         self.parked += under.parked
         self.failed += under.failed
         self.cancelled += under.cancelled
+        self.redoing += under.redoing
+        self.changed = max(self.changed, under.changed)
         self.latest = max(self.latest, under.latest)
 
 
@@ -92,6 +101,7 @@ class Tree:
         self.ending: dict[str, None] = {}
         self.timed: dict[str, None] = {}
         self.held: dict[str, None] = {}
+        self.redoing: dict[str, None] = {}
         self.offered: dict[str, None] = {}
         self._children: dict[str, list[tuple[int, str]]] = {}
         self._roots: list[tuple[int, str]] = []
@@ -141,6 +151,15 @@ class Tree:
         below = self.below[loop_id]
         return below.total == below.complete
 
+    def at_rest(self, loop_id: str) -> bool:
+        """Say whether a loop is done with all below it, and nothing of it is to be done again."""
+        return self.done(loop_id) and loop_id not in self.redoing and not self.below[loop_id].redoing
+
+    def changed(self, loop_id: str) -> int:
+        """Return the count of grants when a loop, or one below it, last landed a commit; 0 if none has."""
+        loop = self.loops.get(loop_id)
+        return max(loop.past.changed, self.below[loop_id].changed) if loop is not None else 0
+
     def done_at(self, loop_id: str) -> int:
         """Say when a done loop became done."""
         loop = self.loops[loop_id]
@@ -154,7 +173,7 @@ class Tree:
         self._list(old, loop)
         if old is None or old.needs != loop.needs:
             self._need(old, loop)
-        if old is None or old.status is not loop.status or old.since != loop.since:
+        if old is None or old.status is not loop.status or old.since != loop.since or old.past is not loop.past:
             self._count(old, loop)
 
     def fill(self, loops: Iterable[Loop]) -> None:
@@ -162,7 +181,8 @@ class Tree:
         self.loops = {loop.id: loop for loop in loops}
         below = self.below
         for loop in sorted(self.loops.values(), key=attrgetter("depth"), reverse=True):
-            if loop.status in _LISTED or loop.needs or loop.hold or loop.lease or loop.ending or loop.offers.offered:
+            listed = loop.status in _LISTED or loop.past.ask is not None or loop.offers.offered
+            if listed or loop.needs or loop.hold or loop.lease or loop.ending:
                 self._list(None, loop)
                 self._need(None, loop)
             loop_id, parent = loop.id, loop.parent
@@ -201,6 +221,8 @@ class Tree:
             _keep(self.held, new.id, new.hold is not None)
         if new.offers.offered or (old is not None and old.offers.offered):
             _keep(self.offered, new.id, bool(new.offers.offered) and new.status is not Status.INVALIDATED)
+        if new.redoing or (old is not None and old.redoing):
+            _keep(self.redoing, new.id, new.redoing)
         if old is None and new.lease is None and new.ending is None:
             return
         _keep(self.ending, new.id, new.ending is not None)
@@ -223,6 +245,7 @@ class Tree:
                 below.count(old, -1)
             below.count(new, 1)
             below.latest = max(below.latest, ended)
+            below.changed = max(below.changed, new.past.changed)
 
 
 def _rank(loop: Loop) -> int:

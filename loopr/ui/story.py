@@ -92,6 +92,17 @@ def _accepted(data: Mapping[str, Any]) -> str:
     return "a person's artifact was accepted: complete"
 
 
+def _redo(data: Mapping[str, Any]) -> str:
+    """Tell why work is to be done again, and who says so."""
+    said = redo_words(str(data.get("cause", "")), str(data.get("landed", "")))
+    return f"to be done again: {said}" + (f"; asked by {data['by']}" if data.get("by") else "")
+
+
+def redo_words(cause: str, landed: str) -> str:
+    """Say why work is to be done again, and which landing led to it."""
+    return f"{cause}, since {landed} landed" if landed else cause
+
+
 def _kept(data: Mapping[str, Any]) -> str:
     """Tell of a file that nothing counts by yet, and when it is remembered no longer."""
     came = f"came {_meanwhile(data)}" if data.get("digest") else "is a person's now"
@@ -211,6 +222,9 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "unparked": "reset by {by}",
     "retried": "retried by {by}",
     "renewed": "made anew by {by}: generation {generation}",
+    "redo_asked": _redo,
+    "redo_began": "its redoing begins: generation {generation}",
+    "round_began": "plan {plan} is started anew: each of its loops may be done again once more by itself",
     "plan_bound": "plan {plan} is bound to {source}",
     "policy_loaded": "the policy was loaded",
     "settings_accepted": "settings were accepted, by {by}",
@@ -305,7 +319,7 @@ def _attempt(data: Mapping[str, Any], iteration: int, at: int) -> Row:
 
 def _next_iteration(event: str, data: Mapping[str, Any], iteration: int) -> int:
     """Count the iterations along."""
-    if event in ("retried", "renewed", "input_changed"):
+    if event in ("retried", "renewed", "input_changed", "redo_began"):
         return 1
     goes_on = event in ("refused", "conflicted") and data.get("to") != "failed"
     return iteration + 1 if goes_on or event == "iteration_asked" else iteration

@@ -22,8 +22,9 @@ from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.offering import MOST_NAMED, words_for
 from loopr.core.offers import FILE
+from loopr.core.redo_events import RedoAsked
 from loopr.ui.render import left_by, plain
-from loopr.ui.story import foreign, moved_words
+from loopr.ui.story import foreign, moved_words, redo_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.views import stand_in
 
@@ -209,6 +210,7 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.InputChanged: lambda loop, event, now: ("input changed", f"generation {event.generation}"),
     e.Renewed: _by("made anew"),
     e.Retried: _by("retried"),
+    RedoAsked: lambda loop, event, now: ("to be done again", redo_words(event.cause, event.landed)),
     e.Unparked: _by("reset"),
     e.Undeclared: lambda loop, event, now: ("no longer declared",),
     e.Cancelled: _by("cancelled"),

@@ -18,13 +18,13 @@ from loopr.core.gates import closed_gates
 from loopr.core.grouping import Waits, queue
 from loopr.core.ledger import PROJECT, Sums
 from loopr.core.limits import FULL, crew_of, full_ceilings, lane_closed
-from loopr.core.model import FINISHED, OCCUPYING, Gate, Lane, Loop, Status
+from loopr.core.model import FINISHED, OCCUPYING, Gate, Loop, Status
 from loopr.core.offering import owner_of
 from loopr.core.policy import Budget
 from loopr.core.releasing import releases
 from loopr.core.scene import Scene
 from loopr.core.scoring import score
-from loopr.core.shared import WORKSPACE
+from loopr.core.shared import WORKSPACE, Lane
 from loopr.core.tips import BRANCH_PLACE
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to

@@ -16,11 +16,14 @@ hold; their rows, their indexes and their next decisions must be the same.
     lands ID: OLD NEW                       its landing is made ready, from one commit of the plan to another
     ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `work=`, `after=`
     used ID 100 tokens 20s                  what the attempt has used so far
+    empty ID                                it has landed, and there was nothing to land
     finish ID: store                        everything from `began` to `landed` at once, with what it hands over
     settle                                  what completes by declaration is written, level by level
     wait 5m                                 time passes
     why ID: gate some words                 this gate is closed and says so (`why ID: nothing` if none is)
     ID is running | ID has iteration 2      what must hold of a loop
+    redo ID: words                          its work is to be done again, and what rests on it if it lands something
+    redo-stale PLAN | starts PLAN           a person asks for all that is stale, or starts the plan anew
     approve-file|reject-file ID: tokens      a person's word on an offered file, of a text that says this
     pause|resume|cancel|retry|renew|reset|approve|reject|iterate|dispatch|clear|forget|deny|renew-lease ... ID
     refuses LINE | ignores LINE             the line is refused, or it leads to nothing; either way nothing changes
@@ -32,7 +35,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from loopr.core import observations as o
-from loopr.core import wishes
+from loopr.core import redoing, wishes
 from loopr.core.events import Event
 from loopr.core.model import Failure, Loop, Usage
 from loopr.core.owed import WriteDeclared, owed
@@ -286,6 +289,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "says-yes": lambda story, name, rest: [o.SaidYes(*_key(story, name), *rest.split())],
     "lands": _lands,
     "landed": _landed,
+    "empty": lambda story, name, rest: [o.LandingDone(*_key(story, name), "", digest_of(name), None)],
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],
     "host": lambda story, name, rest: [o.HostSeen("" if name == "fine" else rest or name)],
     "harm": lambda story, name, rest: [o.HarmSeen(story.now, ("refs/heads/main",), (name, *rest.split()))],
@@ -324,6 +328,11 @@ _WISHES: dict[str, Callable[[Story, list[str], str], Iterator[Event]]] = {
     "clear": lambda story, words, rest: wishes.clear(story.forest, tuple(_names(words)), "ada"),
     "cancel": lambda story, words, rest: wishes.cancel(story.forest, words[0], "ada", rest),
     "retry": lambda story, words, rest: wishes.retry(story.forest, words[0], "ada", story.now),
+    "redo": lambda story, words, rest: redoing.ask_redo(
+        story.forest, story.forest.loops[words[0]], rest or "because", "ada", cascades=True, again=True
+    ),
+    "redo-stale": lambda story, words, rest: redoing.redo_stale(story.forest, tuple(_names(words)), "ada"),
+    "starts": lambda story, words, rest: redoing.begin_round(story.forest, words[0]),
     "renew": lambda story, words, rest: wishes.renew(story.forest, words[0], "ada"),
     "reset": lambda story, words, rest: (
         wishes.reset_lane(story.forest, words[0].removeprefix("lane:"), "ada")

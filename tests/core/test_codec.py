@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from loopr.core import codec, events, judge_events, offer_events, plan_events, workspace_events
+from loopr.core import codec, events, judge_events, offer_events, plan_events, redo_events, workspace_events
 from loopr.core import observations as o
 from loopr.core.codec import EVENTS, NAMES, UPCASTERS, VERSIONS, decode, encode, subject
 from loopr.core.events import Event, LoopEvent
@@ -65,7 +65,7 @@ def test_all_events_are_known() -> None:
     """Every event of all modules has a name of its own in the journal, and no abstract one has."""
     found = {
         each
-        for module in (events, judge_events, offer_events, plan_events, workspace_events)
+        for module in (events, judge_events, offer_events, plan_events, redo_events, workspace_events)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Event) and each not in (Event, LoopEvent)
     }

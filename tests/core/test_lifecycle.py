@@ -12,6 +12,7 @@ import pytest
 from loopr.core import events as e
 from loopr.core import observations as o
 from loopr.core import offer_events as f
+from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
@@ -70,6 +71,8 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.Unparked: ({S.PARKED}, {S.PENDING}),
     e.Retried: ({S.PARKED, S.FAILED, S.CANCELLED, S.PENDING}, {S.PENDING}),
     e.Renewed: ({S.COMPLETE, S.PARKED, S.FAILED, S.CANCELLED}, {S.PENDING}),
+    r.RedoAsked: ({S.COMPLETE}, None),
+    r.RedoBegan: ({S.COMPLETE}, {S.PENDING}),
     e.Held: (EVERY, None),
     e.Lifted: (EVERY, None),
     e.ArtifactSeen: (EVERY, None),
@@ -123,6 +126,7 @@ VALUES: dict[str, Any] = {
     "during": (),
     "before": "",
     "theirs": True,
+    "cause": "because",
 }
 DECLARED = e.Declared(A, "spec", "plan", TERMS)
 GRANTED = e.LeaseGranted(A, 1, 1, "default")
@@ -426,7 +430,8 @@ def test_every_event_is_reached_through_a_door() -> None:
     by_hand = tell("plan q: x\nslip q/x: k run y\nreject-file q/x", settings(commands="code"))
     files.see(o.LandingDone("p/b", 1, "c0ffee", "d", outline("k"), gave_way=digest_of("k")))
     crowd = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nended p/a\nended p/b", judged)
-    reached = {type(event) for event, _ in (*story.log, *crowd.log, *files.log, *by_hand.log)}
+    redone = tell("plan p: a\nchoose p/a\nfinish p/a\nredo p/a\nchoose p/a")
+    reached = {type(event) for event, _ in (*story.log, *crowd.log, *files.log, *by_hand.log, *redone.log)}
     assert set(LIFECYCLE) - reached == set()
 
 
