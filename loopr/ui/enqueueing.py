@@ -13,6 +13,7 @@ from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
 from loopr.ui.bases import follow_base
+from loopr.ui.edits import headline
 from loopr.ui.offers import ask_on_offers
 from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, ensure_room, nobody
 from loopr.ui.uncommitted import uncommitted
@@ -37,12 +38,17 @@ class Admitted(NamedTuple):
 
 
 def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
-    """Decide on paper, and write nothing."""
+    """Decide on paper, and write nothing: as if a person said of each file that it is theirs."""
     with workspace.rehearsal() as engine:
         ensure_room(engine, plans)
-        done = [enqueue(engine, workspace, plan, confirm, to_run=to_run) for plan in plans]
+        done = [enqueue(engine, workspace, plan, confirm, to_run=to_run, word=_anybody) for plan in plans]
         told = tuple(each._replace(unjudged=unjudged(engine, workspace, each.plan)) for each in done)
         return Admitted(engine.forest, told, dry_run=True)
+
+
+def _anybody(text: str) -> bool:
+    """Say yes on paper, where nothing comes of it."""
+    return True
 
 
 def admit(
@@ -84,6 +90,9 @@ def _bring_in(
     """Enqueue a plan, and let it go along with its base."""
     done = enqueue(engine, workspace, plan, confirm, to_run=to_run, word=word)
     ask_on_offers(engine, [plan.id], word, plan.digest)
+    if done.waits:
+        (then,) = rehearse(workspace, [plan], _anybody, to_run=False).done
+        done = done._replace(then=headline(then))
     base = follow_base(engine, workspace, plan.id)
     return done._replace(
         base=base, uncommitted=uncommitted(engine, workspace, plan.id), unjudged=unjudged(engine, workspace, plan.id)

@@ -5,18 +5,20 @@ Turns words into observations and wishes for the engine; an answer is plain valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.declaring import lost_work, outline_problems
 from loopr.core.entries import Artifact, Entry
-from loopr.core.events import Declared, DeclaredAgain, Event, InputChanged, LoopEvent, Settled, Undeclared
+from loopr.core.events import Event, Settled
 from loopr.core.filing import plan_declares
+from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
-from loopr.core.model import Bound, Loop
+from loopr.core.meaning import meaning
+from loopr.core.model import Bound, Loop, Status
 from loopr.core.policy import OWN_REPO
 from loopr.core.slugs import nearest
 from loopr.engine import Engine
@@ -27,6 +29,7 @@ from loopr.ui.likely import check_likeness, reading_remarks
 from loopr.ui.mending import put_back
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import missing_programs
+from loopr.ui.taken_up import is_awaited, take_up
 from loopr.wiring import Workspace
 
 Confirm = Callable[[str], bool]
@@ -55,7 +58,10 @@ class Plan(NamedTuple):
 class Enqueued(NamedTuple):
     """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git.
 
-    `absent` says which programs it needs that are not here, `remarks` what may be meant otherwise than it is read.
+    `absent` says which programs it needs that are not here, `remarks` what may be meant otherwise than it is read,
+    `behind` whether the engine has not taken up all of it yet. The rest is as in a `Meaning`; `edited` is whether its
+    file is another than the one that counted. One that `waits` for a person's word has changed nothing yet; `then`
+    says what it comes to.
     """
 
     plan: str
@@ -66,6 +72,16 @@ class Enqueued(NamedTuple):
     gone: tuple[str, ...]
     put_back: tuple[str, ...]
     problems: tuple[str, ...]
+    back: tuple[str, ...] = ()
+    reworded: tuple[str, ...] = ()
+    filed: tuple[str, ...] = ()
+    reordered: tuple[str, ...] = ()
+    terms: tuple[dict[str, Any], ...] = ()
+    text: bool = False
+    edited: bool = False
+    behind: bool = False
+    waits: bool = False
+    then: str = ""
     base: str = ""
     uncommitted: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
@@ -116,7 +132,7 @@ def enqueue(
     One that is not `to_run` now may lack programs, which is said. A file that changed while loops were at work is
     offered, unless a person's `word` is that it is theirs.
     """
-    bound = _binding(engine, workspace, plan)
+    bound, before = _binding(engine, workspace, plan), loops_of(engine.forest, plan.id)
     loop = engine.forest.loops.get(plan.id)
     fresh = (bound is None or bound.digest != plan.digest) and not is_put_off(engine, bound, plan, word)
     _check_project(workspace, plan)
@@ -135,7 +151,7 @@ def enqueue(
         _check_loss(engine, plan, confirm)
         _copy(engine, bound, plan, confirm)
     elif bound is not None and bound.digest != plan.digest:
-        return _as_it_was(engine, plan)
+        return _as_it_was(engine, workspace, plan, before)
     else:
         _put_back(engine, plan)
     said = plan.id, plan.artifact, plan.digest, plan.source
@@ -143,17 +159,18 @@ def enqueue(
     events = engine.learn([o.PlanOffered(*said, base.branch, base.commit, repo)])
     back = put_back(engine, [plan.id]).back if cleared else ()  # whoever takes the plan away takes it all
     events += engine.rescan(plan.id)
-    events += engine.settle([plan.id])
-    done = _summary(engine, plan.id, loop is not None, events)
+    events += take_up(engine, workspace, plan.id)
+    done = _summary(engine, plan.id, before, events)
     remarks = reading_remarks(engine.forest.policy, plan.text, plan.artifact) if fresh else ()
-    return done._replace(put_back=back, absent=tuple(map(str, absent)), remarks=remarks)
+    edited = loop is not None and fresh
+    return done._replace(put_back=back, absent=tuple(map(str, absent)), remarks=remarks, edited=edited)
 
 
-def _as_it_was(engine: Engine, plan: Plan) -> Enqueued:
+def _as_it_was(engine: Engine, workspace: Workspace, plan: Plan, before: Mapping[str, Loop]) -> Enqueued:
     """Go on with what counts of a plan, while its file waits for a person's word."""
     events = engine.rescan(plan.id)
-    events += engine.settle([plan.id])
-    return _summary(engine, plan.id, True, events)
+    events += take_up(engine, workspace, plan.id)
+    return _summary(engine, plan.id, before, events)._replace(waits=True)
 
 
 def _binding(engine: Engine, workspace: Workspace, plan: Plan) -> Bound | None:
@@ -301,22 +318,33 @@ def _put_back(engine: Engine, plan: Plan) -> None:
         engine.hands.publish_plan(plan.id, root, plan.text, frozenset())
 
 
-def _summary(engine: Engine, plan_id: str, known: bool, events: list[Event]) -> Enqueued:
-    """Say what the events of a request come to."""
+def loops_of(forest: Forest, plan: str) -> dict[str, Loop]:
+    """Return the loops of a plan in tree order, then those of it that are no longer declared."""
+    declared = {each.id: each for each in (forest.tree.walk(plan) if plan in forest.loops else ())}
+    gone = (forest.loops[each] for each in forest.tree.by_status[Status.INVALIDATED] if each.startswith(f"{plan}/"))
+    return declared | {each.id: each for each in gone}
 
-    def of(*kinds: type[LoopEvent]) -> tuple[str, ...]:
-        """List the loops that such events are about, each once."""
-        return tuple(dict.fromkeys(each.loop for each in events if isinstance(each, kinds)))
 
+def _summary(engine: Engine, plan_id: str, before: Mapping[str, Loop], events: list[Event]) -> Enqueued:
+    """Say what a request has come to: the loops of a plan as they were beside those that are there now."""
+    found = meaning(before, loops_of(engine.forest, plan_id))
     prefix = f"{engine.forest.policy.artifacts_dir}/{plan_id}/"
     problems = engine.forest.shared.problems
+    settled = tuple(dict.fromkeys(each.loop for each in events if isinstance(each, Settled)))
     return Enqueued(
         plan_id,
-        known,
-        of(Declared, DeclaredAgain),
-        of(Settled),
-        of(InputChanged),
-        of(Undeclared),
-        (),
-        tuple(text for place, text in sorted(problems.items()) if place.startswith(prefix)),
+        plan_id in before,
+        declared=found.new,
+        settled=settled,
+        changed=found.again,
+        gone=found.gone,
+        put_back=(),
+        problems=tuple(text for place, text in sorted(problems.items()) if place.startswith(prefix)),
+        back=found.back,
+        reworded=found.reworded,
+        filed=tuple(each for each in found.filed if each not in settled),
+        reordered=found.reordered,
+        terms=tuple(each._asdict() for each in found.terms),
+        text=found.text,
+        behind=is_awaited(engine, plan_id) if not engine.settles else False,
     )

@@ -19,8 +19,8 @@ LOOPR = Path(sys.executable).with_name("loopr")
 
 SHOWN = {
     "by-hand": [
-        "oauth: 6 declared, 2 complete by declaration",
-        "oauth: 1 declared, 1 complete by declaration",
+        "oauth: 6 new (2 written out in the plan)",
+        "oauth: 1 new",
         "needs oauth/tokens (4 of 5 complete)",
         "1  oauth/tokens/refresh/code  default",
         "makespan 50m",
@@ -38,7 +38,7 @@ SHOWN = {
         "(exit code 1)",
         "1-setting-out.html#what-to-forget leads to no heading",
     ],
-    "ladder": ["typed: 10 declared, 2 complete by declaration", "held by type:", "held by needs:", "makespan "],
+    "ladder": ["typed: 10 new (2 written out in the plan)", "held by type:", "held by needs:", "makespan "],
     "mixed-lanes": [
         "the settings are sound",
         "You write the specification `dates/weekday`",

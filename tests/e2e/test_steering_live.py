@@ -320,7 +320,7 @@ def test_many_starts_of_one_plan(repo: Repo) -> None:
     plan(repo, "a b c")
     ends = at_once(repo, ["start --no-run plan.md"] * 8)
     assert [each.code for each in ends] == [0] * 8, ends
-    assert sum("declared" in each.err for each in ends) == 1
+    assert sum("demo: 4 new" in each.err for each in ends) == 1
     assert Counter(each["loop"] for each in repo.events("declared")) == dict.fromkeys(
         ["demo", "demo/a", "demo/b", "demo/c"], 1
     )

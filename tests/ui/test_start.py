@@ -110,7 +110,7 @@ def test_a_new_plan(desk: Desk) -> None:
     answer = desk.start()
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.splitlines() == [
-        "oauth: 6 declared, 2 complete by declaration",
+        "oauth: 6 new (2 written out in the plan)",
         "  see it with `loopr tree oauth`, or play it with `loopr simulate oauth`",
     ]
     assert ids(desk) == ALL
@@ -134,7 +134,7 @@ def test_a_dry_run_shows_it_and_writes_nothing(desk: Desk) -> None:
     path = desk.write("plan.md", OAUTH)
     before = everything(desk.folder)
     dry = desk("start", "--dry-run", path)
-    assert dry.err == "oauth: 6 would be declared, 2 would be complete by declaration\n"
+    assert dry.err == "oauth: 6 new (2 written out in the plan)\nnothing was written\n"
     assert everything(desk.folder) == before
     desk.start()
     assert desk.lines("tree")[:-1] == dry.out.splitlines()
@@ -175,12 +175,12 @@ def test_an_edited_plan(desk: Desk) -> None:
 
 
 def test_a_changed_title_is_work_to_do_again(desk: Desk) -> None:
-    """An entry whose own words changed is reported as to be done again; a change of needs is not."""
+    """An entry whose own words changed is told, and so is a change of needs, which is no other work."""
     desk.start()
     retitled = desk.start(OAUTH.replace("title: Token storage", "title: Token store"))
-    assert retitled.err.splitlines()[0] == "oauth: 1 complete by declaration, 1 to do again"
+    assert retitled.err.splitlines()[0] == "oauth: 1 reworded"
     again = desk.start(OAUTH.replace("Token storage", "Token store").replace("    needs: [tokens]\n", ""))
-    assert again.err == "oauth: nothing has changed\n" or "to do again" not in again.err
+    assert again.err.splitlines() == ["oauth: 1 with other needs", "  other needs: oauth/endpoints"]
     assert desk.loop("oauth/endpoints").needs == ()
 
 
@@ -273,7 +273,7 @@ def test_several_plans(desk: Desk) -> None:
     one, two = desk.write("one.md", flat(["a"], "one")), desk.write("two.md", flat(["b"], "two"))
     answer = desk("start", "--no-run", two, one, desk.folder / "." / "two.md", str(desk.folder) + "/specs/../two.md")
     assert answer.code == 0, answer
-    assert [line for line in answer.err.splitlines() if "declared" in line] == ["two: 2 declared", "one: 2 declared"]
+    assert [line for line in answer.err.splitlines() if " new" in line] == ["two: 2 new", "one: 2 new"]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_dropped_artifact_is_taken(desk: Desk) -> None:
     desk.write(
         "specs/oauth/endpoints/spec.md", "# Endpoints\n\n## Phases\n1. **Routes**\n2. **Docs**\n   - Needs: routes\n"
     )
-    assert "3 declared" in desk.start().err
+    assert "oauth: 3 new" in desk.start().err
     assert desk.loop("oauth/endpoints/docs").needs == ("oauth/endpoints/routes",)
     assert sound(desk) == []
 
@@ -705,3 +705,82 @@ def test_files_that_git_ignores(shop: Desk) -> None:
     said = shop(*start).err
     assert "ignored by git" not in said
     assert "commit first" not in said
+
+
+# --- what an edit comes to ----------------------------------------------------------------------------------------
+
+
+EDITED = """\
+---
+id: p
+budget: {usd: 10}
+specs:
+  - {id: a, title: Another}
+  - {id: b, body: Other words.}
+  - {id: d, needs: [b]}
+  - id: e
+---
+# P
+"""
+
+
+def test_an_edit_is_told(shop: Desk) -> None:
+    """What is new, to do again, gone and reworded is counted and named, and so is the budget, on paper and in truth."""
+    shop.start(flat(["a", "b", "c", "d"]).replace("specs:", "budget: {usd: 1}\nspecs:", 1))
+    assert "p/a" in shop.choose()
+    told = [
+        "p: 1 new, 1 to do again, 1 gone, 1 reworded; budget 1 -> 10 USD; 1 with other needs",
+        "  p/c is gone, p/e is new; `id: c` in its entry keeps its work",
+        "  to do again: p/a",
+        "  reworded: p/b",
+        "  other needs: p/d",
+    ]
+    dry = shop.start(EDITED, "plan.md", "--dry-run").err.splitlines()
+    assert [each for each in dry if "judge" not in each and "check" not in each] == [*told, "nothing was written"]
+    said = shop.start(EDITED).err.splitlines()
+    assert said[0] == f"p: nothing has changed yet: its file waits for a word, and comes to: {told[0][3:]}"
+
+
+def test_an_edit_has_a_document(shop: Desk) -> None:
+    """With --json what an edit comes to is data: ids by kind, and each of the other terms with both values."""
+    shop.start(flat(["a", "b", "c", "d"]).replace("specs:", "budget: {usd: 1}\nspecs:", 1))
+    shop.choose()
+    shop.land("p/a", "k")
+    answer = shop.start(EDITED, "plan.md", "--json", "--yes")
+    (row,) = answer.document["plans"]
+    assert (row["declared"], row["changed"], row["gone"], row["reworded"]) == (["p/e"], ["p/a"], ["p/c"], ["p/b"])
+    assert row["terms"][0] == {"loop": "p", "key": "budget", "before": {"usd": 1.0}, "after": {"usd": 10.0}}
+    assert shop.start(EDITED).err.splitlines()[0] == "p: nothing has changed"
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (("# P\n", "# P\n\nMore words.\n"), "only its own words have changed"),
+        (
+            ("specs:", "budget: {tokens: 2000, secs: 3600}\nspecs:"),
+            "budget none -> 2k tokens; budget none -> 1 h of work",
+        ),
+        (("specs:", "priority: 5\nspecs:"), "priority none -> 5"),
+        (("  - id: a\n  - id: b\n", "  - id: b\n  - id: a\n"), "another order"),
+        (("specs:", "# later\nspecs:"), "the file is another, and means the same"),
+    ],
+)
+def test_small_edits_are_told(shop: Desk, edit: tuple[str, str], told: str) -> None:
+    """Nothing has changed only where that is so: each small edit has its own words."""
+    text = "---\nid: p\nspecs:\n  - id: a\n  - id: b\n---\n# P\n"
+    shop.start(text)
+    assert edit[0] in text
+    assert shop.start(text.replace(*edit, 1)).err.splitlines()[0] == f"p: {told}"
+
+
+def test_a_file_of_a_persons_own_is_told(desk: Desk) -> None:
+    """A loop that a person's file completes is told of by the next start."""
+    desk.start(flat(["a"]))
+    desk.write("specs/p/a/spec.md", "# A\n\n## Phases\n- one\n")
+    said = desk.start(flat(["a"])).err.splitlines()
+    assert said == [
+        "p: 2 new (1 written out in the plan), 1 done by a file of yours",
+        "  new: p/a/one",
+        "  done by a file: p/a",
+    ]

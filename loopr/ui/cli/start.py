@@ -22,6 +22,7 @@ from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
 from loopr.ui.cli.word import word_of
 from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
+from loopr.ui.edits import details, headline, is_unchanged
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
@@ -127,22 +128,20 @@ def _report_all(frame: Frame, admitted: Admitted) -> int:
         lines = fold(forest, [each.plan for each in admitted.done], 60)
         frame.lines(render.tree_lines(forest, lines, now, frame.width, render.Paint(frame.color)))
     for each in admitted.done:
-        _report(frame, each, admitted.forest, admitted.dry_run)
+        _report(frame, each, admitted.forest, ends=not admitted.dry_run)
+    if admitted.dry_run:
+        frame.note("nothing was written")
     return 0
 
 
 def _tell(frame: Frame, done: Sequence[Enqueued], forest: Forest) -> None:
     """Say what is new before the work begins, or that nothing is."""
     for each in done:
-        if (
-            each.known
-            and forest.tree.done(each.plan)
-            and not any(forest.loops[loop].plan == each.plan for loop in forest.tree.offered)
-            and not (each.declared or each.changed or each.gone or each.put_back or each.problems or each.base)
-        ):
+        offers = any(forest.loops[loop].plan == each.plan for loop in forest.tree.offered)
+        if each.known and forest.tree.done(each.plan) and not offers and is_unchanged(each):
             frame.note(f"{each.plan}: nothing to do: it is done, and nothing has changed")
             continue
-        _report(frame, each._replace(known=True), forest, dry_run=False)
+        _report(frame, each, forest, ends=False)
 
 
 def _confirm(text: str, yes: bool) -> bool:
@@ -156,18 +155,9 @@ def _foretell(frame: Frame, text: str) -> bool:
     return True
 
 
-def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None:
-    """Say what became of a plan, and what to type next."""
-    would = "would be " if dry_run else ""
-    words = [
-        (done.declared, f"{would}declared"),
-        (done.settled, f"{would}complete by declaration"),
-        (done.changed, f"{would}to do again"),
-        (done.gone, f"{would}no longer declared"),
-        (done.put_back, f"{would}put back from what is kept"),
-    ]
-    said = ", ".join(f"{len(loops)} {word}" for loops, word in words if loops)
-    frame.note(f"{done.plan}: {said or 'nothing has changed'}")
+def _report(frame: Frame, done: Enqueued, forest: Forest, *, ends: bool = True) -> None:
+    """Say what became of a plan, and what to type next where this verb `ends` with that."""
+    frame.note(f"{done.plan}: {headline(done)}")
     if without := _without_outline(forest, done.plan):
         frame.note(f"  {without}")
     for remark in filter(None, (*done.remarks, done.base, *done.uncommitted, *done.unjudged, *done.absent)):
@@ -175,13 +165,13 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, dry_run: bool) -> None
     for loop in sorted(forest.tree.offered):
         if forest.loops[loop].plan == done.plan:
             frame.note(f"  offered: {render.plain(offered_words(forest, forest.loops[loop]))}")
-    if done.gone:
-        frame.note(f"  {_lost(_tops(done.gone), _tops(done.declared))}")
+    for line in details(done):
+        frame.note(f"  {line}")
     for problem in done.problems[:MOST_PROBLEMS]:
         frame.note(f"  problem: {render.plain(problem, keep_lines=True)}")
     if len(done.problems) > MOST_PROBLEMS:
         frame.note(f"  … and {len(done.problems) - MOST_PROBLEMS} more: `loopr status` lists them")
-    if not dry_run and not done.known:
+    if ends and not done.known:
         frame.note(f"  see it with `loopr tree {done.plan}`, or play it with `loopr simulate {done.plan}`")
 
 
@@ -193,22 +183,3 @@ def _without_outline(forest: Forest, plan: str) -> str:
         return ""
     words = plurals(own.child)[-1]
     return f"it declares no {words}: list them under `## {words.capitalize()}`, or as `{words}:` in front matter"
-
-
-def _tops(loops: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out the loops whose parent is among them."""
-    return tuple(each for each in loops if each.rpartition("/")[0] not in loops)
-
-
-def _lost(gone: tuple[str, ...], fresh: tuple[str, ...]) -> str:
-    """Say what is gone, and how a renamed entry keeps its work."""
-    if len(gone) == len(fresh) == 1:
-        old = gone[0].rpartition("/")[2]
-        return f"{gone[0]} is gone, {fresh[0]} is new; `id: {old}` in its entry keeps its work"
-    kept = "; a renamed entry keeps its work under its old `id:`" if fresh else ""
-    return f"gone: {_names(gone)}; new: {_names(fresh)}{kept}"
-
-
-def _names(loops: tuple[str, ...]) -> str:
-    """Name a few loops."""
-    return ", ".join(loops[:5]) + (", …" if len(loops) > 5 else "") if loops else "nothing"
