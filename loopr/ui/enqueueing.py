@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from loopr.core.forest import Forest
+from loopr.core.scene import Scene
 from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
@@ -32,9 +33,20 @@ class Admitted(NamedTuple):
     def document(self, workspace: Workspace, now: int | None = None) -> views.Row:
         """Return the document of the plans: their loops at an instant, and what became of each plan."""
         at = self.forest.at if now is None else now
-        loops = [loop for each in self.done for loop in self.forest.tree.walk(each.plan)]
-        body = views.tree(self.forest, at, str(workspace.place.root), loops)
-        return body | {"dry_run": self.dry_run, "plans": [each._asdict() for each in self.done]}
+        return _document(workspace, self.forest, at, self.done) | {"dry_run": self.dry_run}
+
+
+def unchanged(workspace: Workspace, scene: Scene, plans: Sequence[str], now: int) -> views.Row:
+    """Return the document of plans of which nothing is left to do."""
+    done = [Enqueued(plan, True, *((),) * 6) for plan in plans]
+    return _document(workspace, scene, now, done) | {"dry_run": False}
+
+
+def _document(workspace: Workspace, scene: Scene, now: int, done: Sequence[Enqueued]) -> views.Row:
+    """Return the loops of plans, and what became of each plan."""
+    loops = [loop for each in done for loop in scene.tree.walk(each.plan)]
+    body = views.tree(scene, now, str(workspace.place.root), loops)
+    return body | {"plans": [each._asdict() for each in done]}
 
 
 def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:

@@ -69,7 +69,7 @@ def test_a_stamp_is_no_news(repo: Repo) -> None:
     seen = len(repo.events())
     said = repo.loopr("start", "plan.md").err
     assert "demo: nothing to do" in said, said
-    assert {each["event"] for each in repo.events()[seen:]} == {"engine_started", "engine_ended"}
+    assert repo.events()[seen:] == []
     assert {path: path.read_bytes() for path in (repo.root / "specs").rglob("*.md")} == files
 
 

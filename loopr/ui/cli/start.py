@@ -15,7 +15,7 @@ from loopr.core.model import Status
 from loopr.core.offering import offered_words
 from loopr.core.settled import is_settled, standing
 from loopr.errors import EngineHeld, UserError
-from loopr.ui import render
+from loopr.ui import render, views
 from loopr.ui.bases import is_home
 from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame, framed
@@ -23,14 +23,16 @@ from loopr.ui.cli.held import offer_held
 from loopr.ui.cli.word import word_of
 from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
 from loopr.ui.edits import details, headline, is_unchanged
-from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
+from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse, unchanged
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
 from loopr.ui.gate import pass_gate
+from loopr.ui.idle import Idle, idle
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
 
 MOST_PROBLEMS = 10
+NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 
 
 @click.command("start")
@@ -57,8 +59,11 @@ def start_verb(
     workspace, limit = frame.workspace, limit_of(span=span, stay=stay)
     if no_run and limit is not None:
         raise UserError("--no-run drives nothing", hint="leave out --no-run, or --stay and --for")
+    paths = [frame.directory / each for each in plans]
+    if not (dry_run or no_run or stay) and (done := idle(workspace, paths)) is not None:
+        return _report_idle(frame, done)
     offer_held(frame, ask=not yes and not dry_run)
-    found = read_plans(workspace, [frame.directory / each for each in plans])
+    found = read_plans(workspace, paths)
     if not dry_run:
         asker, *_ = pass_gate(workspace, "start", plans, lambda scene: [each.id for each in found])
         if asker.lease and not no_run:
@@ -75,6 +80,20 @@ def start_verb(
     if detach and code == 0:
         begin_behind(frame, again(span, stay=stay), stay=stay)
     return code
+
+
+def _report_idle(frame: Frame, done: Idle) -> int:
+    """Say of plans that nothing is left to do, in the words of an engine that has looked."""
+    if frame.as_json:
+        frame.document(unchanged(frame.workspace, done.scene, done.plans, done.now))
+        return 0
+    for plan in done.plans:
+        frame.note(f"{plan}: {NOTHING_TO_DO}")
+    loops = [loop for plan in done.plans for loop in done.scene.tree.walk(plan)]
+    for line in render.footer(views.counts(loops), frame.width):
+        frame.note(line)
+    frame.note(f"next: `loopr land {done.away}`" if done.away else "next: `loopr tree`")
+    return 0
 
 
 def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None) -> int:
@@ -139,7 +158,7 @@ def _tell(frame: Frame, done: Sequence[Enqueued], forest: Forest) -> None:
     for each in done:
         offers = any(forest.loops[loop].plan == each.plan for loop in forest.tree.offered)
         if each.known and forest.tree.done(each.plan) and not offers and is_unchanged(each):
-            frame.note(f"{each.plan}: nothing to do: it is done, and nothing has changed")
+            frame.note(f"{each.plan}: {NOTHING_TO_DO}")
             continue
         _report(frame, each, forest, ends=False)
 
