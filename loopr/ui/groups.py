@@ -18,7 +18,8 @@ from loopr.ui.convoys import find_convoy
 
 CONVOY, PROJECT = "@", "project:"
 MOST_SHOWN = 50
-SHOWN = "it has changed since it was shown"
+SHOWN, NOT_SHOWN = "it has changed since it was shown", "it was not shown"
+MOST_LEFT = 5
 Applies = Callable[[Loop, int], bool]
 _ENDED = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
 _PLURALS = {"is": "are", "has": "have", "was": "were", "waits": "wait"}
@@ -77,6 +78,7 @@ VERBS: Mapping[str, Verb] = {
     "reset": Verb("reset", lambda loop, now: loop.status is Status.PARKED, asks=True),
     "approve": Verb("approved", _waits_for_word, below=True, asks=True),
     "reject": Verb("rejected", _waits_for_word, below=True, asks=True),
+    "iterate": Verb("sent back", lambda loop, now: loop.status is Status.AWAITING, below=True, asks=True),
 }
 """How each verb takes a group; what is not here takes loops only."""
 
@@ -111,10 +113,15 @@ def group_of(
     return group
 
 
-def ensure_as_shown(found: Group, kept: Group, did: str) -> None:
-    """Refuse a group of which nothing that could be taken is as it was shown."""
-    if found.taken and not kept.taken:
-        raise UserError(f"nothing of {kept.text} can be {did}: {counted(kept)}")
+def kept_as_shown(
+    scene: Scene, groups: Sequence[Group], known: Mapping[str, tuple[object, ...]], did: str
+) -> list[Group]:
+    """Keep of each group what is as it was shown; one of which nothing is so is refused."""
+    kept = [keep(scene, each, known) for each in groups]
+    for found, left in zip(groups, kept, strict=True):
+        if found.taken and not left.taken:
+            raise UserError(f"nothing of {left.text} can be {did}: {counted(left)}")
+    return kept
 
 
 def members(scene: Scene, text: str, *, tops: bool = False) -> list[Loop]:
@@ -144,9 +151,16 @@ def is_group(text: str) -> bool:
 
 
 def counted(group: Group) -> str:
-    """Say how many of a group are left for which reason."""
+    """Say how many of a group are left for which reason, and name those that are not as they were shown."""
     found = Counter(why for _, why in group.left)
-    return ", ".join(f"{number} {_plural(why, number)}" for why, number in found.items())
+    return ", ".join(f"{number} {_plural(why, number)}{_named(group, why)}" for why, number in found.items())
+
+
+def _named(group: Group, why: str) -> str:
+    """Name the loops that are left since they are not as they were shown."""
+    names = [name for name, each in group.left if each == why] if why in (SHOWN, NOT_SHOWN) else []
+    more = f" and {len(names) - MOST_LEFT} more" if len(names) > MOST_LEFT else ""
+    return f" ({', '.join(names[:MOST_LEFT])}{more})" if names else ""
 
 
 def told(group: Group, did: str) -> str:
@@ -169,7 +183,7 @@ def mark(loop: Loop) -> tuple[object, ...]:
 def keep(scene: Scene, group: Group, known: Mapping[str, tuple[object, ...]]) -> Group:
     """Keep of a group only what was shown, as it was shown; all else stays, and is named."""
     same = [each for each in group.taken if known.get(each) == mark(scene.loops[each])]
-    other = [(each, SHOWN if each in known else "it was not shown") for each in group.taken if each not in same]
+    other = [(each, SHOWN if each in known else NOT_SHOWN) for each in group.taken if each not in same]
     return Group(group.text, tuple(same), (*group.left, *other))
 
 

@@ -29,10 +29,9 @@ from loopr.ui.groups import (
     CONVOY,
     VERBS,
     Group,
-    ensure_as_shown,
     group_of,
     is_group,
-    keep,
+    kept_as_shown,
     mark,
     members,
     plans_of,
@@ -43,6 +42,7 @@ from loopr.ui.groups import (
 from loopr.ui.names import find_id
 from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.requests import Confirm
+from loopr.ui.shown import ensure_shown, shown_at
 from loopr.ui.unattended import unattended
 from loopr.ui.views import Row, document, loop_row
 from loopr.ui.vocabulary import DID, HELD, LANE, PROJECT, RULES, Asker, Wish, check
@@ -157,14 +157,16 @@ def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> No
     if rule is None or not rule.asks or wish.asks("all") or not workspace.remembers():
         return
     seen = workspace.look()
-    found = _meant(seen.scene, wish, seen.now).groups
-    if not found:
+    names, found = _meant(seen.scene, wish, seen.now)
+    if wish.asks("at"):
+        course.shown = shown_at(workspace, seen, names, int(wish.options["at"]))
+    if wish.asks("at") or not found:
         return
     course.shown = {each: mark(seen.scene.loops[each]) for group in found for each in group.taken}
     all_of_it = reached(seen.scene, course.shown) if rule.tops else ()
-    names = [each.id for each in all_of_it if rule.applies(each, seen.now)] or [*course.shown]
-    text = shown(wish.name, names)
-    if len(names) > 1 and not confirm(text):
+    listed = [each.id for each in all_of_it if rule.applies(each, seen.now)] or [*course.shown]
+    text = shown(wish.name, listed)
+    if len(listed) > 1 and not confirm(text):
         raise UserError(text, hint="--yes goes on")
 
 
@@ -192,13 +194,13 @@ class Course:
     def __call__(self, forest: Forest, now: int) -> Iterator[Event]:
         """Decide; if somebody was faster, all of it anew."""
         meant = _meant(forest, self.wish, now)
-        self.groups, self.names, self.events = meant.groups, meant.names, []
+        self.names, self.groups, self.events = *meant, []
         if self.shown is not None:
-            self.groups = [keep(forest, each, self.shown) for each in meant.groups]
-            for found, kept in zip(meant.groups, self.groups, strict=True):
-                ensure_as_shown(found, kept, VERBS[self.wish.name].did)
-            stays = {name for each in meant.groups for name in each.taken if name not in self._kept()}
+            self.groups = kept_as_shown(forest, meant.groups, self.shown, VERBS[self.wish.name].did)
+            stays = {name for each in meant.groups for name in each.taken} - self._kept()
             self.names = tuple(each for each in meant.names if each not in stays)
+            if self.wish.asks("at"):
+                ensure_shown(forest, set(self.names) - self._kept(), self.shown)
         for event in _decided(forest, self.names, Asker(self.wish, self._by, now, self.read)):
             self.events.append(event)
             yield event
@@ -314,11 +316,10 @@ def _meant(scene: Scene, wish: Wish, now: int) -> Meant:
     problems: list[Problem] = []
     for text in wish.ids:
         try:
-            found = _named(scene, text, wish)
-            group = None
+            found, group = _named(scene, text, wish), None
             if found is None or found in scene.loops:
-                file, stop = wish.asks("file"), wish.asks("now")
-                group = group_of(scene, wish.name, text, found, now, file=file, stop=stop)
+                how = {"file": wish.asks("file"), "stop": wish.asks("now")}
+                group = group_of(scene, wish.name, text, found, now, **how)
         except NotFound as error:
             problems += error.problems
             continue

@@ -32,7 +32,7 @@ class Wish(NamedTuple):
 
     name: str
     ids: tuple[str, ...] = ()
-    options: Mapping[str, str | bool] = MappingProxyType({})
+    options: Mapping[str, str | bool | int] = MappingProxyType({})
 
     def asks(self, option: str) -> bool:
         """Say whether an option is given, and not empty."""
@@ -166,6 +166,7 @@ def _is_complete(scene: Scene, name: str, now: int) -> str:
 _REASON = Option("why, for whoever asks", str)
 _WORKSPACE = "the whole workspace"
 _FILE = Option("the file that came while loops were at work, not the work of the loop")
+_SHOWN_AT = Option("only what is as it was at that event, which `diff --waiting` names; asks no more", int, least=1)
 
 RULES: Mapping[str, Rule] = {
     "pause": Rule(
@@ -222,22 +223,26 @@ RULES: Mapping[str, Rule] = {
         already=lambda scene, name, now: "goes next already",
     ),
     "approve": Rule(
-        "Let loops land that wait for a person's yes, or take the files that are offered for them.",
+        "Let loops land that wait for a person's yes, or take the files that are offered for them; of a complete loop "
+        "or a plan all such below it.",
         one=lambda scene, name, asker: wishes.approve(scene, name, asker.word),
-        options={"file": _FILE},
+        options={"file": _FILE, "at": _SHOWN_AT},
         asks=True,
     ),
     "reject": Rule(
-        "End loops that wait for a person, with a no, or forget the files that are offered for them.",
+        "End loops that wait for a person, with a no, or forget the files that are offered for them; of a complete "
+        "loop or a plan all such below it.",
         one=lambda scene, name, asker: wishes.reject(scene, name, asker.wish.says("reason"), asker.word),
-        options={"reason": _REASON, "file": _FILE},
+        options={"reason": _REASON, "file": _FILE, "at": _SHOWN_AT},
         asks=True,
     ),
     "iterate": Rule(
-        "Send loops that wait for a person round once more, outside their count of iterations.",
+        "Send loops that wait for a person round once more, outside their count of iterations; of a complete loop or "
+        "a plan all such below it.",
         one=lambda scene, name, asker: wishes.iterate(scene, name, asker.wish.says("feedback")),
-        options={"feedback": Option("what the next iteration is told", str)},
+        options={"feedback": Option("what the next iteration is told", str), "at": _SHOWN_AT},
         required="feedback",
+        asks=True,
     ),
     "convoy": Rule(
         "Form a convoy of loops and plans that exist, or let more of them join one that has not landed.",

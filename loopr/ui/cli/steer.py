@@ -146,7 +146,8 @@ def _verb(name: str) -> click.Command:
     rule = RULES[name]
 
     def verb(frame: Frame, *, ids: tuple[str, ...], yes: bool = False, **options: Any) -> None:
-        steer(frame, Wish(name, ids, options), yes=yes)
+        given = {each: value for each, value in options.items() if value is not None}
+        steer(frame, Wish(name, ids, given), yes=yes)
 
     groups = ["@CONVOY", f"{PROJECT}NAME"] if name in VERBS else []
     what = "|".join(["ID", *groups, *(f"{each}NAME" for each in rule.prefixes if each != PROJECT)])
@@ -164,6 +165,8 @@ def _option(name: str, option: Option, *, required: bool) -> Callable[[Any], Any
     names = [*(["-n"] if name == "dry_run" else []), f"--{name.replace('_', '-')}", name]
     if option.kind is bool:
         return click.option(*names, is_flag=True, help=option.meaning)
+    if option.kind is int:
+        return click.option(*names, type=click.IntRange(option.least), metavar="SEQ", help=option.meaning)
     return click.option(
         *names, **({"required": True} if required else {"default": ""}), metavar="TEXT", help=option.meaning
     )
