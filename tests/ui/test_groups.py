@@ -129,7 +129,7 @@ def test_who_is_not_there_is_refused(four: Desk) -> None:
     """A group that nobody knows is told as any name."""
     assert four("dispatch", "@no").code == 3 and four("clear", "project:no").code == 3
     assert four("retry", "--fresh", "@c").code == 2
-    assert four("iterate", "@c", "--feedback", "x").code == 3
+    assert four("iterate", "@no", "--feedback", "x").code == 3
 
 
 def test_a_group_that_is_so_already_is_no_error(four: Desk) -> None:

@@ -13,7 +13,7 @@ import click
 from loopr import wiring
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
-from loopr.errors import NotFound
+from loopr.errors import NotFound, UserError
 from loopr.ui import views
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.logs import Sink
@@ -35,24 +35,32 @@ class Range(NamedTuple):
 
 
 @click.command("diff")
-@click.argument("loop")
+@click.argument("loop", required=False)
 @click.option("--stat", is_flag=True, help="count the lines, file by file")
+@click.option("--waiting", is_flag=True, help="every change that waits for a person's word, of it and all below it")
 @framed
-def diff_verb(frame: Frame, loop: str, stat: bool) -> None:
+def diff_verb(frame: Frame, loop: str | None, stat: bool, waiting: bool) -> None:
     """Show a loop's change: on its branch, or as it has landed; of a plan, all that has landed on its branch."""
     from loopr.grounds import ground_beside, repo_of_plan
 
+    if waiting:
+        from loopr.ui.cli.waiting import show_waiting
+
+        show_waiting(frame, loop, stat=stat)
+        return
+    if loop is None:
+        raise UserError("diff names no loop", hint="`loopr ls` lists them; `loopr diff --waiting` shows all that waits")
     scene = frame.workspace.look().scene
     found = scene.loops[find_id(scene.loops, loop)]
     ground = ground_beside(frame.workspace, scene, repo_of_plan(frame.workspace, scene, found.plan))
-    change = _of_plan(ground, scene, found) if found.parent is None else _of_loop(ground, scene, found)
+    change = _of_plan(ground, scene, found) if found.parent is None else change_of(ground, scene, found)
     if frame.as_json:
-        frame.document(views.document(wiring.wall_clock(), _document(ground, found, change, stat)))
+        frame.document(views.document(wiring.wall_clock(), change_document(ground, found, change, stat)))
         return
     if change.remark:
         frame.note(change.remark)
     form = [f"--stat={frame.width}"] if stat else ["--patch"]
-    text = _said(ground, change, *form, f"--color={'always' if frame.color else 'never'}")
+    text = said(ground, change, *form, f"--color={'always' if frame.color else 'never'}")
     if not text and not change.remark:
         frame.note(_nothing(found))
     sink = Sink(frame, Veil())
@@ -60,7 +68,7 @@ def diff_verb(frame: Frame, loop: str, stat: bool) -> None:
     sink.close()
 
 
-def _said(ground: Ground, change: Range, *form: str) -> bytes:
+def said(ground: Ground, change: Range, *form: str) -> bytes:
     """Ask git for the difference."""
     return ground.door.run("diff", *_OWN, *form, "--end-of-options", change.old, change.new, "--").out
 
@@ -87,7 +95,7 @@ def _of_plan(ground: Ground, scene: Scene, plan: Loop) -> Range:
     return Range(merge_base(ground.door, base, tip) or base, tip)
 
 
-def _of_loop(ground: Ground, scene: Scene, loop: Loop) -> Range:
+def change_of(ground: Ground, scene: Scene, loop: Loop) -> Range:
     """Return what has landed of a loop, or its branch against that of its plan."""
     if loop.status is Status.COMPLETE and loop.landed:
         return _landed(ground, loop)
@@ -127,12 +135,12 @@ def _landed(ground: Ground, loop: Loop) -> Range:
     return Range(commit_of(door, f"{commit}^1"), commit)
 
 
-def _document(ground: Ground, loop: Loop, change: Range, stat: bool) -> views.Row:
+def change_document(ground: Ground, loop: Loop, change: Range, stat: bool) -> views.Row:
     """Return the change as data; what is not UTF-8 in it is replaced."""
-    parts = os.fsdecode(_said(ground, change, "--numstat", "--no-renames", "-z")).split("\0")[:-1]
+    parts = os.fsdecode(said(ground, change, "--numstat", "--no-renames", "-z")).split("\0")[:-1]
     files = []
     for added, removed, path in (part.split("\t", 2) for part in parts):
         counts = [None if count == "-" else int(count) for count in (added, removed)]  # of a binary file
         files.append({"path": path, "added": counts[0], "removed": counts[1]})
-    text = None if stat else _said(ground, change, "--patch", "--no-color").decode("utf-8", "replace")
+    text = None if stat else said(ground, change, "--patch", "--no-color").decode("utf-8", "replace")
     return {"id": loop.id, "from": change.old, "to": change.new, "files": files, "diff": text}

@@ -112,7 +112,7 @@ def _framed(function: Function, *, timed: bool) -> Function:
             given.pop("directory") or ctx.obj,
             as_json=given.pop("as_json"),
             color=not given.pop("no_color"),
-            at=given.pop("at", None),
+            at=given.pop("at", None) if timed else None,
             sets=given.pop("sets"),
         )
         with naming_damage(lambda: frame.opened):
