@@ -227,11 +227,12 @@ class Noticed(Observation):
 
 @dataclass(frozen=True, slots=True)
 class CameHome(Observation):
-    """A person's branch holds a plan's work now."""
+    """A person's branch holds a plan's work now, all of it or what had landed (`partial`)."""
 
     plan: str
     branch: str
     commit: str
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

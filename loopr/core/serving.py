@@ -78,8 +78,8 @@ def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event
 
 
 def _came_home(scene: Scene, seen: o.CameHome, now: int) -> Iterator[Event]:
-    """A plan is home."""
-    yield w.PlanCameHome(seen.plan, seen.branch, seen.commit)
+    """A plan is home, or what of it has landed."""
+    yield w.PlanCameHome(seen.plan, seen.branch, seen.commit, seen.partial)
 
 
 def _growth_seen(scene: Scene, seen: o.GrowthSeen, now: int) -> Iterator[Event]:

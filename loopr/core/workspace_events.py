@@ -202,11 +202,15 @@ class ConvoyLanded(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanCameHome(Event):
-    """A plan's work is on a branch of a person's; `commit` is where that stands now."""
+    """A plan's work is on a branch of a person's; `commit` is where that stands now.
+
+    It is `partial` where the plan is not done: what had landed up to then is there.
+    """
 
     plan: str
     branch: str
     commit: str
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,12 @@ def _branch_moved(data: Mapping[str, Any]) -> str:
     return moved_words(str(data.get("branch", "")), data.get("during", ""), explained=explained, undo=undo)
 
 
+def _came_home(data: Mapping[str, Any]) -> str:
+    """Tell that a plan's work is on a branch of a person's, or what of it had landed."""
+    head = "what has landed of plan {plan} is home" if data.get("partial") is True else "plan {plan} is home"
+    return f"{head}: {{branch}} is at {{commit}}".format_map(_Gaps(data))
+
+
 def _held_back(data: Mapping[str, Any]) -> str:
     """Tell which settings do not count yet."""
     keys = data.get("keys", "")
@@ -247,7 +253,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "lane_reset": "lane {lane} was reset by {by}",
     "convoy_formed": "convoy @{name} was formed",
     "convoy_landed": "convoy @{name} landed",
-    "plan_came_home": "plan {plan} is home: {branch} is at {commit}",
+    "plan_came_home": _came_home,
     "shared_grew": _grown,
     "shared_harmed": _harmed,
     "suspects_cleared": "{loop} ended without harm: those that ran with it then may run side by side again",

@@ -291,6 +291,11 @@ def _scope(scope: str) -> str:
     return scope.replace(":", " ", 1).strip()
 
 
+def _home(event: w.PlanCameHome, now: int) -> tuple[str, Words]:
+    """Tell that a plan came home, or a part of it."""
+    return event.plan, ("partly home" if event.partial else "home", f"{event.branch} is at {event.commit[:12]}")
+
+
 _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.EngineStarted: lambda event, now: ("engine", (f"started, pid {event.pid} on {event.host}",)),
     w.EngineEnded: lambda event, now: ("engine", ("ended",)),
@@ -303,7 +308,7 @@ _OF_ALL: Mapping[type[Event], Callable[[Any, int], tuple[str, Words]]] = {
     w.ScopeLifted: lambda event, now: (_scope(event.scope), (f"resumed by {event.by}",)),
     w.ClockMoved: lambda event, now: ("clock", (f"moved by {event.by_ms} ms",)),
     w.ConvoyLanded: lambda event, now: (f"@{event.name}", ("landed",)),
-    w.PlanCameHome: lambda event, now: (event.plan, ("home", f"{event.branch} is at {event.commit[:12]}")),
+    w.PlanCameHome: _home,
     w.SharedGrew: _grown,
     w.SharedHarmed: _harmed,
     w.BranchMoved: _moved,

@@ -279,3 +279,9 @@ def test_a_moved_clock_keeps_a_workers_time() -> None:
     story.now += 1
     story.choose()
     assert story["p/a"].failures == 1
+
+
+def test_a_homecoming_from_before_is_of_the_whole_plan() -> None:
+    """A plan that came home before parts did came home as a whole."""
+    home = decode("plan_came_home", 1, '{"plan": "p", "branch": "main", "commit": "c0"}')
+    assert isinstance(home, workspace_events.PlanCameHome) and not home.partial

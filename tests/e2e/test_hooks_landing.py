@@ -50,7 +50,7 @@ def test_a_refused_landing_is_owed_over_a_restart(repo: Repo) -> None:
     repo.loopr("run")
     assert is_home(repo) and complaints(repo) == {}
     assert (repo.root / "f").read_text() == "a\n"
-    home = {"plan": "demo", "branch": "main", "commit": repo.git("rev-parse", "main")}
+    home = {"plan": "demo", "branch": "main", "commit": repo.git("rev-parse", "main"), "partial": False}
     assert [each["data"] for each in repo.events("plan_came_home")] == [home]
     before = repo.events()[-1]["seq"]
     repo.loopr("run")

@@ -82,7 +82,7 @@ def test_a_plan_comes_home(shop: Desk, ground: Ground) -> None:
     assert (shop.folder / "new.txt").read_text() == "new\n"
     assert shop("land", "p", "--yes") == (0, "", "main has all of p already\n")
     (told,) = shop.lines("events", "--type", "plan_came_home", "--json")
-    assert json.loads(told)["data"] == {"plan": "p", "branch": "main", "commit": tip}
+    assert json.loads(told)["data"] == {"plan": "p", "branch": "main", "commit": tip, "partial": False}
     settled(shop, ground)
 
 
@@ -170,7 +170,7 @@ def test_a_plan_that_is_not_done(shop: Desk, ground: Ground) -> None:
     """While a loop of the plan is not complete nothing comes home, and it is named."""
     shop.start("---\nid: p\ntitle: The plan\nchildren: [{id: a}, {id: b}]\n---\n")
     answer = shop("land", "p", "-y")
-    assert (answer.code, "p is not done: p/b (pending)" in answer.err) == (1, True)
+    assert (answer.code, "p is not done: p/b (ready)" in answer.err) == (1, True)
 
 
 def test_one_that_is_declared_while_it_is_judged(shop: Desk, ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from loopr.core.model import Loop
 from loopr.errors import Problem
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame
+from loopr.ui.halves import Half, words_of
 
 if TYPE_CHECKING:
     from loopr.world.repo.words import CameHome, HomeCandidate
@@ -27,6 +28,7 @@ class Told(NamedTuple):
     home: CameHome | None = None
     problems: tuple[Problem, ...] = ()
     remark: str = ""
+    half: Half | None = None
 
 
 def report(frame: Frame, plan: Loop, told: Told, dry_run: bool) -> None:
@@ -39,6 +41,8 @@ def report(frame: Frame, plan: Loop, told: Told, dry_run: bool) -> None:
         frame.note(told.remark)
     elif built is not None and dry_run:
         frame.lines(_shown(built, frame.width))
+    for line in words_of(told.half) if told.half is not None and not told.remark else ():
+        frame.note(render.plain(line))
     for each in told.problems:
         frame.note(f"refused: {render.plain(each.message)}")
         if each.hint:
@@ -47,7 +51,8 @@ def report(frame: Frame, plan: Loop, told: Told, dry_run: bool) -> None:
         frame.note("nothing was changed")
     if told.home is not None and built is not None:
         counts = f"{count(built.commits, 'commit')}, {count(built.changed, 'file')}"
-        frame.lines([f"{plan.id} is home: {told.onto} is at {told.home.commit[:12]} ({counts})"])
+        head = f"what has landed of {plan.id} is home" if told.half is not None else f"{plan.id} is home"
+        frame.lines([f"{head}: {told.onto} is at {told.home.commit[:12]} ({counts})"])
         if told.home.checkout is not None:
             frame.note(f"  the checkout {render.plain(str(told.home.checkout))} was brought along")
 
@@ -77,6 +82,8 @@ def _document(plan: Loop, told: Told, dry_run: bool) -> views.Row:
         "onto": told.onto or None,
         "dry_run": dry_run,
         "landed": home is not None,
+        "partial": told.half is not None,
+        **(told.half.row() if told.half is not None else {"cut": [], "missing": []}),
         "commit": home.commit if home is not None else None,
         "checkout": str(home.checkout) if home is not None and home.checkout is not None else None,
         "adopted": list(home.adopted) if home is not None else [],

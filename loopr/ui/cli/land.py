@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from loopr import wiring
-from loopr.core.model import Loop, Status
+from loopr.core.model import Loop
 from loopr.core.scene import Scene
-from loopr.errors import Deferred, EngineHeld, Problem, UserError
+from loopr.errors import Deferred, EngineHeld, LooprError, Problem, UserError
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.home import Told, count, report
 from loopr.ui.gate import pass_gate
+from loopr.ui.halves import Half, half_of, undone, words_of
 from loopr.ui.names import find_id
 from loopr.wiring import Workspace
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
-    from loopr.world.repo.words import CameHome, HomeCandidate
+    from loopr.world.repo.words import HomeCandidate
 
 REFUSED = 1
 HOME_LOCK = "home.lock"
@@ -40,6 +41,7 @@ class Asked(NamedTuple):
     dry_run: bool = False
     yes: bool = False
     as_recorded: bool = False
+    partial: bool = False
 
 
 @click.command("land")
@@ -48,13 +50,15 @@ class Asked(NamedTuple):
 @click.option("-n", "--dry-run", is_flag=True, help="show what would come home, and what is in the way; judge nothing")
 @click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
 @click.option("--as-recorded", is_flag=True, help="leave out what others have put on its branch")
+@click.option("--partial", is_flag=True, help="of a plan that is not done bring home what has landed up to now")
 @framed
 def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> int:
     """Bring a plan that is done home to the branch it began at, and the checkout that has that branch along."""
     from loopr.grounds import ground_beside, repo_of_plan
 
     if not asked["dry_run"]:
-        pass_gate(frame.workspace, "land --yes" if asked["yes"] else "land", [plan])
+        sure = asked["yes"] or asked["partial"]  # a half may come home without a question: who may type --yes decides
+        pass_gate(frame.workspace, "land --yes" if sure else "land", [plan])
     scene = frame.workspace.look().scene
     found = scene.loops[find_id(scene.loops, plan)]
     if found.parent is not None:
@@ -65,8 +69,10 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> in
     with _alone(ground):
         told = _bring(frame, ground, scene, found, how)
     if not told.problems and not how.dry_run:
-        _journal(frame.workspace, scene, found.id, told.home)
+        _journal(frame.workspace, scene, found.id, told)
     report(frame, found, told, how.dry_run)
+    if told.home is not None and told.half is not None:
+        _go_on(frame, found.id)
     return REFUSED if told.problems else 0
 
 
@@ -78,55 +84,76 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
     from loopr.world.repo.landing import Onto
     from loopr.world.repo.words import Message, Refusal
 
-    onto, undone = how.onto, _undone(scene, plan)
-    if undone is not None:
-        return Told(onto, problems=(undone,))
+    onto, left = how.onto, undone(scene, plan, wiring.wall_clock())
+    half = half_of(scene, plan.id, wiring.wall_clock()) if left and how.partial else None
+    if left and half is None:
+        return Told(onto, problems=left)
     stands = stands_at(ground, scene, plan.id)
     if not stands:
         return Told(onto, remark=f"{plan.id} has no branch: none of its loops had anything to land")
     foreign = _elsewhere(frame, ground, plan.id, stands)
     if foreign is not None and not how.as_recorded:
         return Told(onto, problems=(foreign,))
-    words = Message(f"Land {plan.id}: {plan.title}", trailers=(("Loopr-Plan", plan.id),), at_ms=wiring.wall_clock())
+    what = f"a part of {plan.id}" if half is not None else plan.id
+    words = Message(f"Land {what}: {plan.title}", trailers=(("Loopr-Plan", plan.id),), at_ms=wiring.wall_clock())
     try:
         built = build_home(ground, Onto(plan.id, stands), onto, words)
         if isinstance(built, Refusal):
             return Told(onto, problems=built.problems)
         if built.new == built.old:
-            return Told(onto, built, remark=f"{onto} has all of {plan.id} already")
+            all_of_it = f"all that has landed of {plan.id}" if half is not None else f"all of {plan.id}"
+            return Told(onto, built, remark=f"{onto} has {all_of_it} already", half=half)
         problems = *home_problems(ground, built), *_suspicious(ground, scene, onto)
         if problems or how.dry_run:
-            return Told(onto, built, problems=problems)
-        _ask(built, _unexplained(ground, scene, plan, built), how.yes)
+            return Told(onto, built, problems=problems, half=half)
+        is_judged = frame.workspace.settings.of_project(plan.project).land.check is not None
+        _ask(built, _unexplained(ground, scene, plan, built), half, how.yes, is_judged=is_judged)
         no = judged(frame.workspace, plan, ground, built, frame.note)
-        return Told(onto, built, problems=(no,)) if no is not None else _moved(frame.workspace, ground, plan, built)
+        if no is not None:
+            return Told(onto, built, problems=(no,), half=half)
+        return _moved(frame.workspace, ground, plan, built, half)
     finally:
         leave_home_room(ground, plan.id)
 
 
-def _moved(workspace: Workspace, ground: Ground, plan: Loop, built: HomeCandidate) -> Told:
-    """Move the branch and the checkout, if all is still as it was judged."""
+def _moved(workspace: Workspace, ground: Ground, plan: Loop, built: HomeCandidate, half: Half | None) -> Told:
+    """Move the branch and the checkout, if all is still as it was judged; more may have landed beyond a half."""
     from loopr.world.repo.home import bring_home
     from loopr.world.repo.words import Refusal
 
     with turn_or_beside(workspace):
         scene = workspace.look().scene
-        undone = _undone(scene, plan) or _moved_on(scene, built)
-        if undone is not None:
-            return Told(built.branch, built, problems=(undone,))
+        left = undone(scene, plan, wiring.wall_clock()) if half is None else ()
+        problems = left or tuple(_moved_on(ground, scene, built, half))
+        if problems:
+            return Told(built.branch, built, problems=problems, half=half)
         done = bring_home(ground, built)
     if isinstance(done, Refusal):
-        return Told(built.branch, built, problems=done.problems)
-    return Told(built.branch, built, done)
+        return Told(built.branch, built, problems=done.problems, half=half)
+    return Told(built.branch, built, done, half=half)
 
 
-def _journal(workspace: Workspace, scene: Scene, plan: str, home: CameHome | None) -> None:
+def _go_on(frame: Frame, plan: str) -> None:
+    """Let a plan go on from where the base is now, where nothing of it runs; else its branch stays as it is."""
+    from loopr.ui.bases import follow_base
+    from loopr.ui.steering import deciding
+
+    try:
+        with deciding(frame.workspace) as engine:
+            said = follow_base(engine, frame.workspace, plan)
+    except LooprError as error:  # it is home; the next `start` says the rest
+        said = error.problems[0].message if isinstance(error, UserError) and error.problems else str(error)
+    if said:
+        frame.note(render.plain(said))
+
+
+def _journal(workspace: Workspace, scene: Scene, plan: str, told: Told) -> None:
     """Have it remembered that a plan came home, and take back that it could not, where an engine has said so."""
     from loopr.core import observations as o
     from loopr.driving.occasions import LANDING_PLACE
 
-    place = f"{LANDING_PLACE}{plan}"
-    news: list[o.Observation] = [] if home is None else [o.CameHome(plan, home.branch, home.commit)]
+    place, home, partial = f"{LANDING_PLACE}{plan}", told.home, told.half is not None
+    news: list[o.Observation] = [] if home is None else [o.CameHome(plan, home.branch, home.commit, partial)]
     news += [o.Noticed(place, "")] if place in scene.shared.problems else []
     if news:
         with workspace.visit() as engine:
@@ -164,15 +191,6 @@ def turn_or_beside(workspace: Workspace) -> Iterator[None]:
 # --- what is in the way ---------------------------------------------------------------------------------------------
 
 
-def _undone(scene: Scene, plan: Loop) -> Problem | None:
-    """Say what is not complete of a plan."""
-    if scene.tree.done(plan.id):
-        return None
-    left = [each for each in scene.tree.walk(plan.id) if each.status is not Status.COMPLETE]
-    named = ", ".join(f"{each.id} ({each.status})" for each in left[:5]) + (", …" if len(left) > 5 else "")
-    return Problem(f"{plan.id} is not done: {named}", hint=f"`loopr tree {plan.id}` says what it waits for")
-
-
 def _elsewhere(frame: Frame, ground: Ground, plan: str, stands: str) -> Problem | None:
     """Say that somebody has put something else on a plan's branch; tell where one that lags is checked out."""
     from loopr.world.repo.tips import foreign_tip, holder_of, stands_right
@@ -190,11 +208,15 @@ def _elsewhere(frame: Frame, ground: Ground, plan: str, stands: str) -> Problem 
     return None
 
 
-def _moved_on(scene: Scene, built: HomeCandidate) -> Problem | None:
-    """Say that a plan stands elsewhere by now than when it was judged."""
-    if built.plan not in scene.shared.tips or scene.shared.tip(built.plan).at == built.plan_tip:
-        return None
-    return Problem(f"the branch of {built.plan} has moved meanwhile", hint="run it again")
+def _moved_on(ground: Ground, scene: Scene, built: HomeCandidate, half: Half | None) -> Iterator[Problem]:
+    """Say that a plan stands elsewhere by now than when it was judged; a half may have gone on from there."""
+    from loopr.world.repo.refs import is_ancestor
+
+    at = scene.shared.tip(built.plan).at
+    if built.plan not in scene.shared.tips or at == built.plan_tip:
+        return
+    if half is None or not is_ancestor(ground.door, built.plan_tip, at):
+        yield Problem(f"the branch of {built.plan} has moved meanwhile", hint="run it again")
 
 
 def _suspicious(ground: Ground, scene: Scene, onto: str) -> Iterator[Problem]:
@@ -220,14 +242,17 @@ def _unexplained(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate)
     return moved_words(built.branch, moved.during, explained=False, undo=moved.undo)
 
 
-def _ask(built: HomeCandidate, unexplained: str, yes: bool) -> None:
-    """Ask a person, if there is one; without one only --yes goes on."""
-    if yes:
+def _ask(built: HomeCandidate, unexplained: str, half: Half | None, yes: bool, *, is_judged: bool) -> None:
+    """Ask a person, if there is one; without one only --yes goes on. A half that is judged needs no word."""
+    if yes or (half is not None and is_judged and not unexplained):
         return
+    doubts = [render.plain(unexplained)] if unexplained else []
+    if half is not None and not is_judged:
+        doubts.append(f"nothing judges a part of {built.plan}: land.check is not set")
     if not sys.stdin.isatty():
-        told = f"; {render.plain(unexplained)}" if unexplained else ""
+        told = "".join(f"; {each}" for each in doubts)
         raise UserError(f"nobody is there to be asked{told}", hint="--yes goes on, --dry-run shows what would be done")
-    text = f"Bring {count(built.commits, 'commit')} of {built.plan} home to {built.branch}?"
-    if unexplained:
-        click.echo(render.plain(unexplained), err=True)
-    click.confirm(text, abort=True, err=True)
+    for line in (*doubts, *map(render.plain, words_of(half) if half is not None else ())):
+        click.echo(line, err=True)
+    what = "what has landed" if half is not None else count(built.commits, "commit")
+    click.confirm(f"Bring {what} of {built.plan} home to {built.branch}?", abort=True, err=True)
