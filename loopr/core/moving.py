@@ -19,6 +19,10 @@ from loopr.core.tips import LANDED, STARTED
 from loopr.errors import Deferred
 
 
+class TipMoved(Deferred):
+    """The branch of a plan stands elsewhere than it did when somebody began to make the commit it is to move to."""
+
+
 def begin(scene: Scene, plan: str, commit: str) -> Iterator[Event]:
     """Announce that the branch of a plan begins at a commit, unless it has begun: from here on the name is loopr's."""
     tip = scene.shared.tip(plan)
@@ -26,13 +30,18 @@ def begin(scene: Scene, plan: str, commit: str) -> Iterator[Event]:
         yield p.PlanMoving(plan, "", commit, STARTED)
 
 
-def move(scene: Scene, plan: str, new: str, why: str) -> Iterator[Event]:
-    """Announce that the branch of a plan moves by a person's word; one move at a time."""
+def move(scene: Scene, plan: str, new: str, why: str, old: str | None = None) -> Iterator[Event]:
+    """Announce that the branch of a plan moves by a person's word; one move at a time.
+
+    Whoever has made `new` from where the plan stood names that as `old`: what has landed since would be lost.
+    """
     tip = scene.shared.tip(plan)
     if tip.moving is not None:
         who = tip.moving.loop or plan
         hint = "try again in a moment; where no engine is at work, `loopr run` ends it first"
         raise Deferred(f"a move of the branch of {plan} is under way ({who} is {tip.moving.why})", hint=hint)
+    if old is not None and tip.at != old:
+        raise TipMoved(f"the branch of {plan} has moved meanwhile", hint="run it again")
     if new != tip.at:
         yield p.PlanMoving(plan, tip.at, new, why)
 

@@ -6,7 +6,7 @@ Whoever is cut short leaves the announcement, and the next engine does the rest.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from loopr.core import moving
 from loopr.core import observations as o
@@ -20,15 +20,23 @@ from loopr.world.repo.ground import Ground
 from loopr.world.repo.tips import Aim, alone_with_plans, bring
 from loopr.world.repo.words import Brought
 
+Course = Callable[[Forest, int], Iterator[Event]]
 PATIENCE_SECS, PAUSE_SECS = 10.0, 0.1
 
 
-def announce(mind: Mind, plan: str, new: str, why: str) -> None:
+def nothing(forest: Forest, now: int) -> Iterator[Event]:
+    """Decide nothing beside a move."""
+    return iter(())
+
+
+def announce(mind: Mind, plan: str, new: str, why: str, old: str | None = None) -> None:
     """Announce a move; one that is under way, such as a landing, is waited for."""
     ends = time.monotonic() + PATIENCE_SECS
     while True:
         try:
-            mind.decide(lambda forest, now: moving.move(forest, plan, new, why))
+            mind.decide(lambda forest, now: moving.move(forest, plan, new, why, old))
+        except moving.TipMoved:
+            raise
         except Deferred:
             if time.monotonic() > ends:
                 raise
@@ -37,9 +45,15 @@ def announce(mind: Mind, plan: str, new: str, why: str) -> None:
             return
 
 
-def move_plan(mind: Mind, ground: Ground, plan: str, new: str, why: str) -> Brought:
-    """Let the branch of a plan stand elsewhere; what somebody else has put there is kept, and told."""
-    announce(mind, plan, new, why)
+def move_plan(
+    mind: Mind, ground: Ground, plan: str, new: str, why: str, *, old: str | None = None, also: Course = nothing
+) -> Brought:
+    """Let the branch of a plan stand elsewhere; what somebody else has put there is kept, and told.
+
+    `TipMoved` where it does not stand at `old` any more, should that matter. What is `also` decided is remembered
+    together with the move.
+    """
+    announce(mind, plan, new, why, old)
     with alone_with_plans(ground):
         done = bring(ground, plan, Aim(new, mind.forest.shared.tip(plan).at), mind.now())
     seen: list[o.Observation] = [PlanStands(plan, new)]
@@ -50,6 +64,7 @@ def move_plan(mind: Mind, ground: Ground, plan: str, new: str, why: str) -> Brou
     def course(forest: Forest, now: int) -> Iterator[Event]:
         for each in seen:
             yield from interpret(forest, each, now)
+        yield from also(forest, now)
 
     mind.decide(course)
     return done

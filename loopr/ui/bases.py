@@ -34,7 +34,7 @@ def follow_base(engine: Engine, workspace: Workspace, plan: str) -> str:
     if not fresh or _at_work(forest, plan):
         own = ground.short_branch(plan)
         lacks = f"{bound.base_branch} has commits that {own} lacks"
-        return f"{lacks}; to bring them there: `loopr adopt {plan} {bound.base_branch}`"
+        return f"{lacks}; to bring them there: `loopr update {plan}`"
     if tip.at:
         move_plan(engine.mind, ground, plan, base, BEGUN_AGAIN)
     engine.mind.decide(lambda forest, now: wishes.begin_at(forest, plan, base))

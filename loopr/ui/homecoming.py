@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loopr.core.model import Loop
-from loopr.errors import Problem
+from loopr.errors import Deferred, EngineHeld, Problem
 from loopr.ui import render
 from loopr.ui.askers import JUDGE
 from loopr.wiring import Workspace
@@ -26,21 +26,45 @@ if TYPE_CHECKING:
     from loopr.world.repo.words import HomeCandidate
 
 MOST_NAMED = 20
+HOME_LOCK = "home.lock"
+LAND_CHECK = "land.check"
+
+
+@contextmanager
+def alone(ground: Ground) -> Iterator[None]:
+    """Let one plan at a time be judged beside loops: that may take long, and neither an engine nor a turn waits."""
+    from loopr.world.lock import EngineLock
+
+    try:
+        lock = EngineLock.acquire(ground.state / HOME_LOCK, "turn", wait_turn_secs=0)
+    except EngineHeld:
+        words = "another `loopr land`, or an update of a plan, is at work"
+        raise Deferred(words, hint="try again once it has ended") from None
+    with lock:
+        yield
 
 
 def judged(
-    workspace: Workspace, plan: Loop, ground: Ground, built: HomeCandidate, say: Callable[[str], None]
+    workspace: Workspace,
+    plan: Loop,
+    ground: Ground,
+    built: HomeCandidate,
+    say: Callable[[str], None],
+    *,
+    stand_in: tuple[str, Command | None] = ("", None),
 ) -> Problem | None:
     """Run `land.check` on what would come home, in a worktree of its own; say why it said no.
 
-    What it runs, and setup before it, is the base branch's: a plan has no say in how it is judged.
+    What it runs, and setup before it, is the base branch's: a plan has no say in how it is judged. Where there is none
+    another check may stand in, with its name.
     """
     from loopr.world.repo.home import as_judged, take_home_room
 
     settings = workspace.settings.of_project(plan.project)
-    if settings.land.check is None:
+    name, check = (LAND_CHECK, settings.land.check) if settings.land.check is not None else stand_in
+    if check is None:
         return None
-    commands = (settings.land.check, settings.worktrees.setup)
+    commands = (check, settings.worktrees.setup)
     commit, own = as_judged(ground, built, judges_in(commands))
     room = take_home_room(ground, built.plan, commit)
     if own:
@@ -48,7 +72,7 @@ def judged(
         say(f"judged by {named} as {built.branch} has it, not as it would come home")
     steps = (
         ("worktrees.setup", settings.worktrees.setup, settings.timeouts.wall_ms),
-        ("land.check", settings.land.check, settings.timeouts.check_ms),
+        (name, check, settings.timeouts.check_ms),
     )
     for key, command, limit_ms in steps:
         if command is not None:

@@ -12,7 +12,7 @@ import pytest
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.model import Failure
-from loopr.ui.cli.land import HOME_LOCK
+from loopr.ui.homecoming import HOME_LOCK
 from loopr.ui.remains import Item, lines_of
 from loopr.wiring import Workspace
 from loopr.world.launcher.words import OUTCOME, Outcome

@@ -11,7 +11,7 @@ import pytest
 
 from loopr.core.model import Status
 from loopr.ui import homecoming
-from loopr.ui.cli import land as verb
+from loopr.ui.homecoming import HOME_LOCK
 from loopr.wiring import Workspace
 from loopr.world.lock import EngineLock
 from loopr.world.repo import commits, worktrees
@@ -240,7 +240,7 @@ def test_a_branch_that_loops_would_be_blamed_for(shop: Desk, ground: Ground) -> 
 
 def test_one_at_a_time(shop: Desk, ground: Ground) -> None:
     """A second one does not disturb the room in which the first is judged."""
-    with EngineLock.acquire(ground.state / verb.HOME_LOCK, "turn"):
+    with EngineLock.acquire(ground.state / HOME_LOCK, "turn"):
         answer = shop("land", "p", "-y")
     assert (answer.code, "another `loopr land` is at work" in answer.err) == (75, True)
 

@@ -57,6 +57,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "play a plan in virtual time"),
     "land": ("land", "bring a finished plan home to its branch"),
     "adopt": ("adopt", "bring a commit of yours into a plan's branch"),
+    "update": ("update", "merge the base branch into a plan's, judged by land.check"),
     "gc": ("gc", "clear away what is needed no more, and say why the rest is kept"),
     "config": ("config", "show, check and explain the settings"),
     "agent": ("agent", "list and show the agent presets"),

@@ -63,7 +63,7 @@ def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, ye
         else:
             from loopr.driving.moves import move_plan
 
-            done = Adopted(stands, chosen, new, move_plan(engine.mind, ground, found.id, new, ADOPTED))
+            done = Adopted(stands, chosen, new, move_plan(engine.mind, ground, found.id, new, ADOPTED, old=stands))
     _report(frame, ground, found.id, done)
     return 0
 

@@ -22,8 +22,9 @@ from loopr.core.scene import Scene
 from loopr.errors import SettingsError, UserError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.cli.land import HOME_LOCK, turn_or_beside
+from loopr.ui.cli.land import turn_or_beside
 from loopr.ui.gate import pass_gate
+from loopr.ui.homecoming import HOME_LOCK
 from loopr.ui.names import find_id
 from loopr.ui.old_runs import old_runs, remove_run
 from loopr.ui.remains import Item, lines_of, row_of

@@ -17,12 +17,13 @@ import click
 from loopr import wiring
 from loopr.core.model import Loop
 from loopr.core.scene import Scene
-from loopr.errors import Deferred, EngineHeld, LooprError, Problem, UserError
+from loopr.errors import EngineHeld, LooprError, Problem, UserError
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.home import Told, count, report
 from loopr.ui.gate import pass_gate
 from loopr.ui.halves import Half, half_of, undone, words_of
+from loopr.ui.homecoming import alone
 from loopr.ui.names import find_id
 from loopr.wiring import Workspace
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from loopr.world.repo.words import HomeCandidate
 
 REFUSED = 1
-HOME_LOCK = "home.lock"
 
 
 class Asked(NamedTuple):
@@ -66,7 +66,7 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> in
     bound = scene.shared.plans.get(found.id)
     how = Asked(onto or (bound.base_branch if bound is not None else ""), **asked)
     ground = ground_beside(frame.workspace, scene, repo_of_plan(frame.workspace, scene, found.id))
-    with _alone(ground):
+    with alone(ground):
         told = _bring(frame, ground, scene, found, how)
     if not told.problems and not how.dry_run:
         _journal(frame.workspace, scene, found.id, told)
@@ -158,19 +158,6 @@ def _journal(workspace: Workspace, scene: Scene, plan: str, told: Told) -> None:
     if news:
         with workspace.visit() as engine:
             engine.learn(news)
-
-
-@contextmanager
-def _alone(ground: Ground) -> Iterator[None]:
-    """Let one plan come home at a time: a judge may take long, and neither an engine nor a turn waits for it."""
-    from loopr.world.lock import EngineLock
-
-    try:
-        lock = EngineLock.acquire(ground.state / HOME_LOCK, "turn", wait_turn_secs=0)
-    except EngineHeld:
-        raise Deferred("another `loopr land` is at work", hint="try again once it has ended") from None
-    with lock:
-        yield
 
 
 @contextmanager

@@ -1,0 +1,126 @@
+"""How a plan takes over the branch that it began at: merged, judged, and moved, with an engine at work or without.
+
+Must never know a terminal, nor what a merge is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from loopr.core import wishes
+from loopr.core.moving import TipMoved
+from loopr.core.tips import UPDATED
+from loopr.errors import Deferred, Problem, SettingsError, UserError
+from loopr.ui.homecoming import LAND_CHECK, alone, judged
+from loopr.wiring import Workspace, wall_clock
+
+if TYPE_CHECKING:
+    from loopr.core.model import Loop
+    from loopr.core.scene import Scene
+    from loopr.engine import Engine
+    from loopr.world.repo.ground import Ground
+    from loopr.world.repo.words import Brought, Start
+
+TRIES = 5
+
+
+class Case(NamedTuple):
+    """A plan in its repository, and the base that it is to take over."""
+
+    ground: Ground
+    loop: Loop
+    base: Start
+
+
+class Updated(NamedTuple):
+    """What became of a plan that was to take over its base: where it stood and stands, or what is in the way.
+
+    `commits` are those of the base that it lacked; `judge` names the check that said yes, if one was asked.
+    """
+
+    plan: str
+    branch: str
+    base: str
+    old: str
+    new: str
+    commits: tuple[str, ...] = ()
+    judge: str = ""
+    brought: Brought | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def update(workspace: Workspace, plan: str, say: Callable[[str], None]) -> Updated:
+    """Bring the base branch into a plan's, whoever is at work; what lands meanwhile has it merged and judged anew."""
+    from loopr.ui.steering import deciding
+
+    for _ in range(TRIES):
+        scene = workspace.look().scene
+        case = _plan(workspace, scene, plan)
+        with alone(case.ground):
+            found = _judged(workspace, scene, case, say)
+            if found.problems or found.new == found.old:
+                return found
+            with deciding(workspace) as engine:
+                try:
+                    return _moved(engine, case.ground, found)
+                except TipMoved:
+                    continue
+    words = f"loops of {plan} landed faster than it could be judged, {TRIES} times"
+    raise Deferred(words, hint=f"`loopr pause {plan}` first, and `loopr resume {plan}` afterwards")
+
+
+def _plan(workspace: Workspace, scene: Scene, plan: str) -> Case:
+    """Find a plan with its repository and its base, or say why it has none."""
+    from loopr.grounds import base_of, ground_of_plan
+    from loopr.world.repo.words import Start
+
+    bound = scene.shared.plans.get(plan)
+    ground = ground_of_plan(workspace, scene, plan) if bound is not None else None
+    if bound is None or ground is None:
+        raise SettingsError(f"{plan} works without git: there is nothing to take over")
+    if not bound.base_branch:
+        raise UserError(f"{plan} began at a detached HEAD", hint=f"name a commit: loopr adopt {plan} COMMIT")
+    base = Start(bound.base_branch, base_of(ground, scene, plan))
+    if not base.commit:
+        raise UserError(f'there is no branch called "{base.branch}"', hint=f"loopr adopt {plan} BRANCH")
+    return Case(ground, scene.loops[plan], base)
+
+
+def _judged(workspace: Workspace, scene: Scene, case: Case, say: Callable[[str], None]) -> Updated:
+    """Build what a plan and its base come to, and have it judged."""
+    from loopr.grounds import stands_at
+    from loopr.world.repo.home import leave_home_room
+    from loopr.world.repo.landing import Onto
+    from loopr.world.repo.updating import build_update
+    from loopr.world.repo.words import Refusal
+
+    ground, loop, base = case
+    stands = stands_at(ground, scene, loop.id)
+    found = Updated(loop.id, base.branch, base.commit, stands or scene.shared.plans[loop.id].base_commit, base.commit)
+    if not stands:
+        return found
+    try:
+        built = build_update(ground, Onto(loop.id, stands), base, wall_clock())
+        if isinstance(built, Refusal):
+            return found._replace(new=stands, problems=built.problems)
+        found = found._replace(new=built.new, commits=built.commits)
+        if built.new in (stands, base.commit):
+            return found
+        no = judged(workspace, loop, ground, built, say)
+        judge = LAND_CHECK if workspace.settings.of_project(loop.project).land.check is not None else ""
+        return found._replace(judge=judge, problems=(no,) if no is not None else ())
+    finally:
+        leave_home_room(ground, loop.id)
+
+
+def _moved(engine: Engine, ground: Ground, found: Updated) -> Updated:
+    """Let the plan stand there, if it still stands where it was judged; one without a branch begins there."""
+    from loopr.driving.moves import move_plan
+
+    if not engine.forest.shared.tip(found.plan).at:
+        engine.mind.decide(lambda forest, now: wishes.begin_at(forest, found.plan, found.base))
+        return found
+    done = move_plan(engine.mind, ground, found.plan, found.new, UPDATED, old=found.old)
+    engine.mind.decide(lambda forest, now: wishes.begin_at(forest, found.plan, found.base))
+    return found._replace(brought=done)
