@@ -79,12 +79,16 @@ def judged(
             environment = _environment(workspace, ground, built.plan, room.folder)
             why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
             if why:
-                shown = command if isinstance(command, str) else " ".join(command)
-                beside = f"../{built.plan}-mend"
-                lines = f"git worktree add --detach {beside} {built.new[:12]} && cd {beside}"
-                hint = f"mend it in another plan, or by hand: `{lines}`, commit, `loopr adopt {built.plan} HEAD`"
-                return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
+                return _no(key, command, why, built)
     return None
+
+
+def _no(key: str, command: Command, why: str, built: HomeCandidate) -> Problem:
+    """Say that a judge has said no to what would come home, and how that is mended."""
+    shown, beside = command if isinstance(command, str) else " ".join(command), f"../{built.plan}-mend"
+    lines = f"git worktree add --detach {beside} {built.new[:12]} && cd {beside}"
+    hint = f"mend it in another plan, or by hand: `{lines}`, commit, `loopr adopt {built.plan} HEAD`"
+    return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
 
 
 def _environment(workspace: Workspace, ground: Ground, plan: str, folder: Path) -> dict[str, str]:
