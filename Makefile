@@ -17,7 +17,7 @@ ifneq "$(shell cat $(STAMP) 2>/dev/null)" "$(CURDIR)"
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format demo bench soak clients docs clean
+.PHONY: help setup check test lint format demo bench soak clients docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -35,7 +35,10 @@ $(STAMP): pyproject.toml
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@printf '%s\n' "$$(pwd -P)" > $(STAMP)
 
-test: lint ## run what CI runs: style, types, layers, and every test (ARGS="-k name" is passed to pytest)
+check: lint ## the short way: style, types, layers, and the tests of all that decides (about a minute)
+	$(PY) -m pytest tests/core $(ARGS)
+
+test: lint ## run what CI runs: style, types, layers, and every test (half an hour on two cores; ARGS="-k name" for some)
 	$(PY) -m pytest $(ARGS)
 
 lint: setup ## check style, format, types and layers
