@@ -12,7 +12,7 @@ from loopr.core import events as e
 from loopr.core.answers import answered
 from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.model import NO_USAGE, Ending, Failure, Lease, Loop, Status, Usage
-from loopr.core.plan_events import LandingBegan
+from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.errors import Impossible
 
 S = Status
@@ -67,6 +67,7 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
         live=NO_USAGE,
         not_before=0,
         judge_only=False,
+        outdated=loop.outdated if event.judge_only else "",
         past=loop.past._replace(worked=event.work) if event.work != loop.past.worked else loop.past,
     )
 
@@ -219,6 +220,11 @@ def _landing_began(loop: Loop, event: LandingBegan, at: int) -> Loop:
     return loop._replace(lease=_lease(loop)._replace(lands=True))
 
 
+def _inputs_moved(loop: Loop, event: InputsMoved, at: int) -> Loop:
+    """Note that what it works from is old by now."""
+    return loop._replace(outdated=event.why)
+
+
 def _landed(loop: Loop, event: e.Landed, at: int) -> Loop:
     """Be done: integrated and published; its work is as old as the attempt that it comes from."""
     done, past = finish(over(loop), event.digest, at), loop.past
@@ -263,6 +269,7 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.SetAside: _set_aside,
     e.Passed: _passed,
     LandingBegan: _landing_began,
+    InputsMoved: _inputs_moved,
     e.Landed: _landed,
     Conflicted: _refused,
     e.Stopped: _stopped,

@@ -61,7 +61,7 @@ UPCASTERS: Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] 
 def read_terms(value: Mapping[str, Any]) -> Terms:
     """Read terms back."""
     known: dict[str, Any] = {key: value[key] for key in Terms._fields if key in value}
-    known.update({key: tuple(known[key]) for key in ("needs", "files") if key in known})
+    known.update({key: tuple(known[key]) for key in ("needs", "files", "inputs") if key in known})
     return Terms(**known | {"budget": Budget(*value["budget"])})
 
 

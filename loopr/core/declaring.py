@@ -90,6 +90,7 @@ def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, se
         budget=entry.budget,
         agent=entry.agent or "" if entry.run is None else "",
         priority=entry.priority,
+        inputs=entry.inputs,
     )
 
 

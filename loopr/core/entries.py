@@ -41,6 +41,7 @@ class Entry:
     children: tuple[Entry, ...] = ()
     implied: bool = False
     priority: int | None = None
+    inputs: tuple[str, ...] = ()
     position: Position = field(default=START, compare=False)
 
 
@@ -62,7 +63,7 @@ class Artifact:
 
 
 def identity(entry: Entry) -> str:
-    """Return the digest of the work of a loop: place, needs, budget, priority and children are no part of it."""
+    """Return the digest of the work of a loop: no place, needs, inputs, budget, priority or children."""
     return _digest([entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check])
 
 
@@ -79,7 +80,7 @@ def outline_digest(entry: Entry) -> str:
 def encode_entry(entry: Entry) -> dict[str, Any]:
     """Turn an entry into plain JSON values; what was not said, and the position, is left out."""
     plain: dict[str, Any] = {"id": entry.id, "title": entry.title}
-    for key in ("body", "needs", "files", "agent", "implied"):
+    for key in ("body", "needs", "files", "inputs", "agent", "implied"):
         if value := getattr(entry, key):
             plain[key] = list(value) if isinstance(value, tuple) else value
     for key in ("run", "check"):
@@ -113,6 +114,7 @@ def decode_entry(plain: Mapping[str, Any]) -> Entry:
         children=tuple(decode_entry(child) for child in plain.get("children", ())),
         implied=plain.get("implied", False),
         priority=plain.get("priority"),
+        inputs=tuple(plain.get("inputs", ())),
     )
 
 

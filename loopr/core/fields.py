@@ -32,8 +32,21 @@ MAX_CHILDREN = 1000
 MAX_DEPTH = 8
 STAMP_KEY = "loopr"
 ARTIFACT_KEYS = ("id", "title", "project", "parallel", "budget", "priority", STAMP_KEY)
-ENTRY_KEYS = ("id", "title", "body", "needs", "files", "run", "agent", "check", "budget", "priority", "parallel")
-UNTRUSTED_KEYS = ("id", "title", "body", "needs", "files", "parallel")
+ENTRY_KEYS = (
+    "id",
+    "title",
+    "body",
+    "needs",
+    "files",
+    "inputs",
+    "run",
+    "agent",
+    "check",
+    "budget",
+    "priority",
+    "parallel",
+)
+UNTRUSTED_KEYS = ("id", "title", "body", "needs", "files", "inputs", "parallel")
 OWN_WORK_KEYS = ("run", "agent", "check")
 
 
@@ -160,7 +173,7 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
         title=title or entry_id,
         body=tidy(reading.text(pairs, "body") or ""),
         needs=needs,
-        files=_read_files(reading, pairs),
+        files=_read_files(reading, pairs, "files"),
         run=reading.command(pairs, "run"),
         agent=reading.text(pairs, "agent"),
         check=reading.command(pairs, "check"),
@@ -168,6 +181,7 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
         parallel=reading.flag(pairs, "parallel"),
         children=nested,
         priority=reading.priority(pairs),
+        inputs=_read_files(reading, pairs, "inputs"),
         position=value.at,
     )
     return Sibling(entry, pairs["id"].value.at if "id" in pairs else value.at, needs_at)
@@ -182,18 +196,18 @@ def _read_needs(reading: Reading, pairs: Mapping[str, Pair]) -> tuple[tuple[str,
     return tuple(places), tuple(places.values())
 
 
-def _read_files(reading: Reading, pairs: Mapping[str, Pair]) -> tuple[str, ...]:
-    """Read the paths that an entry means to touch."""
-    pair = pairs.get("files")
-    texts = read_texts(reading.findings, "files", pair.value) if pair else ()
-    return check_files(reading.findings, texts)
+def _read_files(reading: Reading, pairs: Mapping[str, Pair], key: str) -> tuple[str, ...]:
+    """Read the paths that an entry means to touch, or works from."""
+    pair = pairs.get(key)
+    texts = read_texts(reading.findings, key, pair.value) if pair else ()
+    return check_files(reading.findings, texts, key)
 
 
-def check_files(findings: Findings, texts: tuple[tuple[str, Position], ...]) -> tuple[str, ...]:
+def check_files(findings: Findings, texts: tuple[tuple[str, Position], ...], key: str = "files") -> tuple[str, ...]:
     """Return path patterns, each once, and refuse those that leave the repository."""
     for text, at in texts:
         if problem := pattern_problem(text):
-            findings.refuse(at, f"files: {problem}", "write it relative to the top, such as `src/api/**`")
+            findings.refuse(at, f"{key}: {problem}", "write it relative to the top, such as `src/api/**`")
     return tuple(dict.fromkeys(text for text, _ in texts))
 
 

@@ -27,6 +27,7 @@ from loopr.core.moving import MOVING, moved_by, stayed_for
 from loopr.core.redoing import redo_after
 from loopr.core.scene import Scene
 from loopr.core.serving import SERVING
+from loopr.core.taking import redo_outdated
 
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 _HAS_RUN = frozenset({Failure.REFUSED, Failure.CONFLICT})
@@ -166,6 +167,7 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
         if seen.artifact is not None:
             yield from declare_children(scene, loop.id, seen.artifact)
     yield from after_landing(scene, loop)
+    yield from redo_outdated(scene, loop)
     yield from redo_after(scene, loop)
 
 

@@ -17,7 +17,7 @@ from loopr.core.attempt import lands
 from loopr.core.codec import NAMES
 from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.model import Loop, Status
-from loopr.core.plan_events import LandingBegan
+from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.core.steps import STEPS, declared, stays_engaged
 from loopr.errors import Impossible
 
@@ -73,6 +73,9 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.IterationAsked: _row(S.AWAITING, S.PENDING, "iteration + 1, not counted against the maximum"),
     e.CandidateReplaced: _row(S.AWAITING, None, "a person edited the candidate; it still needs the approval"),
     LandingBegan: _row(S.LANDING, None, "the plan branch is about to move: from here on it is never interrupted"),
+    InputsMoved: _row(
+        _LIVE | {S.PENDING, S.AWAITING, S.LANDING}, None, "it works from files of an older base; done again afterwards"
+    ),
     e.Landed: _row(S.LANDING, S.COMPLETE, "branch moved, artifact published, event recorded, in this order"),
     Conflicted: _row(
         frozenset({S.CHECKING, S.LANDING}),

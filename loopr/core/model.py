@@ -154,6 +154,7 @@ class Terms(NamedTuple):
     checked: bool = False
     on_offer: bool = False
     priority: int | None = None
+    inputs: tuple[str, ...] = ()
 
 
 class Loop(NamedTuple):
@@ -181,6 +182,7 @@ class Loop(NamedTuple):
     checked: bool = False
     on_offer: bool = False
     priority: int | None = None
+    inputs: tuple[str, ...] = ()
     created: int = 0
 
     status: Status = Status.PENDING
@@ -222,6 +224,7 @@ class Loop(NamedTuple):
     landed: str = ""
     yes: tuple[tuple[str, str], ...] = ()  # the last of each judge: who, and about what
     offers: Offers = NO_OFFERS
+    outdated: str = ""  # which inputs are others since its lease was granted
     past: Past = NO_PAST
 
     @property
@@ -306,6 +309,7 @@ _LOOP_DEFAULTS = Loop("", "", "", None, 0, 0, "")
 _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "needs": tuple,
     "files": tuple,
+    "inputs": tuple,
     "budget": lambda value: Budget(*value),
     "status": Status._value2member_map_.__getitem__,
     "lease": lambda value: Lease(*value),

@@ -15,6 +15,7 @@ from loopr.core.events import Event
 from loopr.core.model import Loop, Status
 from loopr.core.plan_observations import ForeignSeen, PlanStands, TipsFound
 from loopr.core.scene import Scene
+from loopr.core.taking import NOTHING_TAKEN, Taken, take_base
 from loopr.core.tips import LANDED, STARTED
 from loopr.errors import Deferred
 
@@ -30,7 +31,9 @@ def begin(scene: Scene, plan: str, commit: str) -> Iterator[Event]:
         yield p.PlanMoving(plan, "", commit, STARTED)
 
 
-def move(scene: Scene, plan: str, new: str, why: str, old: str | None = None) -> Iterator[Event]:
+def move(
+    scene: Scene, plan: str, new: str, why: str, *, old: str | None = None, taken: Taken = NOTHING_TAKEN
+) -> Iterator[Event]:
     """Announce that the branch of a plan moves by a person's word; one move at a time.
 
     Whoever has made `new` from where the plan stood names that as `old`: what has landed since would be lost.
@@ -43,7 +46,7 @@ def move(scene: Scene, plan: str, new: str, why: str, old: str | None = None) ->
     if old is not None and tip.at != old:
         raise TipMoved(f"the branch of {plan} has moved meanwhile", hint="run it again")
     if new != tip.at:
-        yield p.PlanMoving(plan, tip.at, new, why)
+        yield p.PlanMoving(plan, tip.at, new, why, base=taken.base, others=taken.others)
 
 
 def _landing_ready(scene: Scene, seen: o.LandingReady, now: int) -> Iterator[Event]:
@@ -87,6 +90,7 @@ def _plan_stands(scene: Scene, seen: PlanStands, now: int) -> Iterator[Event]:
         yield p.PlanStayed(seen.plan, moving.old, moving.new, seen.trouble)
     else:
         yield p.PlanMoved(seen.plan, moving.old, moving.new, moving.why)
+        yield from take_base(scene, seen.plan, Taken(moving.base, moving.others))
 
 
 def _tip_seen(scene: Scene, seen: ForeignSeen, now: int) -> Iterator[Event]:

@@ -19,7 +19,11 @@ class LandingBegan(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class PlanMoving(Event):
-    """The branch of a plan is about to move; `loop` and `loop_tip` say whose landing it is, if it is one."""
+    """The branch of a plan is about to move; `loop` and `loop_tip` say whose landing it is, if it is one.
+
+    Where it takes over its base, `base` is the commit that this is at, and `others` are the loops that have other
+    inputs there, each with the reason: `ID reason`.
+    """
 
     plan: str
     old: str
@@ -27,6 +31,8 @@ class PlanMoving(Event):
     why: str
     loop: str = ""
     loop_tip: str = ""
+    base: str = ""
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +75,13 @@ class TipsTaken(Event):
     """The journal is from before it said where plans stand: for these the refs are believed, this once."""
 
     plans: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputsMoved(LoopEvent):
+    """Its plan has taken a base on which files are others that a loop at work names as inputs.
+
+    It goes on, and is done again once it is complete, unless another attempt has begun there meanwhile.
+    """
+
+    why: str

@@ -67,6 +67,7 @@ class TypePolicy:
     judge_lanes: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     stale: str = "tell"
 
 
@@ -256,7 +257,7 @@ def _decode_type(data: Mapping[str, Any]) -> TypePolicy:
     known = _known(TypePolicy, data)
     steps = {name: Step(*each) for name, each in data.get("escalate", {}).items()}
     read = {"budget": Budget(**data["budget"]), "escalate": steps}
-    lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback", "may")}
+    lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback", "may", "inputs")}
     return TypePolicy(**known | read | lists)
 
 

@@ -90,6 +90,7 @@ def _rest(entry: Entry) -> dict[str, Any]:
     values: dict[str, Any] = {
         "needs": list(entry.needs) or None,
         "files": list(entry.files) or None,
+        "inputs": list(entry.inputs) or None,
         "run": _command(entry.run),
         "agent": entry.agent,
         "check": _command(entry.check),

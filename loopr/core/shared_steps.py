@@ -56,7 +56,7 @@ def _apply_tip(shared: Shared, event: p.PlanMoving | p.PlanMoved | p.PlanStayed)
     """Note where the branch of a plan stands, and where it is about to."""
     at, moving = shared.tip(event.plan).at, None
     if isinstance(event, p.PlanMoving):
-        moving = Moving(event.old, event.new, event.why, event.loop, event.loop_tip)
+        moving = Moving(event.old, event.new, event.why, event.loop, event.loop_tip, event.base, event.others)
     elif isinstance(event, p.PlanMoved):
         at = event.new
     shared.put("tip", event.plan, Tip(at, moving))

@@ -15,13 +15,18 @@ BRANCH_PLACE = "branch of "
 
 
 class Moving(NamedTuple):
-    """A move that is announced: `loop` and `loop_tip` say whose landing it is, if it is one."""
+    """A move that is announced: `loop` and `loop_tip` say whose landing it is, if it is one.
+
+    `base` is the base that it takes over, and `others` are loops that have other inputs there, each with the reason.
+    """
 
     old: str
     new: str
     why: str
     loop: str = ""
     loop_tip: str = ""
+    base: str = ""
+    others: tuple[str, ...] = ()
 
 
 class Tip(NamedTuple):
@@ -51,4 +56,7 @@ NO_TIP = Tip()
 def read_tip(value: Any) -> Tip:
     """Read a tip from its row."""
     at, moving = value
-    return Tip(at, Moving(*moving) if moving is not None else None)
+    if moving is None:
+        return Tip(at)
+    known = Moving(*moving)
+    return Tip(at, known._replace(others=tuple(known.others)))

@@ -6,7 +6,7 @@ Whoever is cut short leaves the announcement, and the next engine does the rest.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from loopr.core import moving
 from loopr.core import observations as o
@@ -14,27 +14,22 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.intake import interpret
 from loopr.core.plan_observations import ForeignSeen, PlanStands
+from loopr.core.taking import NOTHING_TAKEN, Taken
 from loopr.engine import Mind
 from loopr.errors import Deferred
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.tips import Aim, alone_with_plans, bring
 from loopr.world.repo.words import Brought
 
-Course = Callable[[Forest, int], Iterator[Event]]
 PATIENCE_SECS, PAUSE_SECS = 10.0, 0.1
 
 
-def nothing(forest: Forest, now: int) -> Iterator[Event]:
-    """Decide nothing beside a move."""
-    return iter(())
-
-
-def announce(mind: Mind, plan: str, new: str, why: str, old: str | None = None) -> None:
+def announce(mind: Mind, plan: str, new: str, why: str, *, old: str | None = None, base: Taken = NOTHING_TAKEN) -> None:
     """Announce a move; one that is under way, such as a landing, is waited for."""
     ends = time.monotonic() + PATIENCE_SECS
     while True:
         try:
-            mind.decide(lambda forest, now: moving.move(forest, plan, new, why, old))
+            mind.decide(lambda forest, now: moving.move(forest, plan, new, why, old=old, taken=base))
         except moving.TipMoved:
             raise
         except Deferred:
@@ -46,14 +41,13 @@ def announce(mind: Mind, plan: str, new: str, why: str, old: str | None = None) 
 
 
 def move_plan(
-    mind: Mind, ground: Ground, plan: str, new: str, why: str, *, old: str | None = None, also: Course = nothing
+    mind: Mind, ground: Ground, plan: str, new: str, why: str, *, old: str | None = None, base: Taken = NOTHING_TAKEN
 ) -> Brought:
     """Let the branch of a plan stand elsewhere; what somebody else has put there is kept, and told.
 
-    `TipMoved` where it does not stand at `old` any more, should that matter. What is `also` decided is remembered
-    together with the move.
+    `TipMoved` where it does not stand at `old` any more, should that matter; `base` is what it takes over.
     """
-    announce(mind, plan, new, why, old)
+    announce(mind, plan, new, why, old=old, base=base)
     with alone_with_plans(ground):
         done = bring(ground, plan, Aim(new, mind.forest.shared.tip(plan).at), mind.now())
     seen: list[o.Observation] = [PlanStands(plan, new)]
@@ -64,7 +58,6 @@ def move_plan(
     def course(forest: Forest, now: int) -> Iterator[Event]:
         for each in seen:
             yield from interpret(forest, each, now)
-        yield from also(forest, now)
 
     mind.decide(course)
     return done

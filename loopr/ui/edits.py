@@ -33,6 +33,7 @@ def is_unchanged(done: Enqueued) -> bool:
         or done.edited
         or done.problems
         or done.base
+        or done.uncommitted
     )
 
 

@@ -13,13 +13,16 @@ from loopr.core.scene import Scene
 from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
-from loopr.ui.bases import follow_base
+from loopr.ui.bases import Wants, start_from_base
 from loopr.ui.edits import headline
+from loopr.ui.inputs import uncommitted_inputs
 from loopr.ui.offers import ask_on_offers
 from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, ensure_room, nobody
 from loopr.ui.uncommitted import uncommitted
 from loopr.ui.unjudged import unjudged
 from loopr.wiring import Workspace
+
+WANTS = Wants()
 
 
 class Admitted(NamedTuple):
@@ -64,18 +67,24 @@ def _anybody(text: str) -> bool:
 
 
 def admit(
-    workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool, word: Confirm = nobody
+    workspace: Workspace,
+    plans: Sequence[Plan],
+    confirm: Confirm,
+    *,
+    to_run: bool,
+    word: Confirm = nobody,
+    wants: Wants = WANTS,
 ) -> Admitted:
     """Enqueue plans in a turn of our own, or beside the engine that serves the workspace."""
     beside = ""
     try:
         with workspace.turn() as engine:
-            done = bring_in(engine, workspace, plans, confirm, to_run=to_run, word=word)
+            done = bring_in(engine, workspace, plans, confirm, to_run=to_run, word=word, wants=wants)
             return Admitted(engine.forest, done)  # the forest that it has led to: while others write it is read anew
     except EngineHeld as held:
         beside = held.problems[0].message
     with workspace.visit() as engine:
-        done = bring_in(engine, workspace, plans, confirm, to_run=True, word=word)
+        done = bring_in(engine, workspace, plans, confirm, to_run=True, word=word, wants=wants)
         return Admitted(engine.forest, done, beside=beside)
 
 
@@ -87,25 +96,29 @@ def bring_in(
     *,
     to_run: bool,
     word: Confirm = nobody,
+    wants: Wants = WANTS,
 ) -> tuple[Enqueued, ...]:
     """Enqueue plans one after the other where there is room for them, and let each go along with its base.
 
-    A `word` is a person's on files that may not be theirs.
+    A `word` is a person's on files that may not be theirs; `wants` says what is wished of the base.
     """
     ensure_room(engine, plans)
-    return tuple(_bring_in(engine, workspace, plan, confirm, to_run=to_run, word=word) for plan in plans)
+    asked = wants._replace(to_run=to_run)
+    return tuple(_bring_in(engine, workspace, plan, confirm, word=word, wants=asked) for plan in plans)
 
 
 def _bring_in(
-    engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, to_run: bool, word: Confirm
+    engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, *, word: Confirm, wants: Wants
 ) -> Enqueued:
     """Enqueue a plan, and let it go along with its base."""
-    done = enqueue(engine, workspace, plan, confirm, to_run=to_run, word=word)
+    done = enqueue(engine, workspace, plan, confirm, to_run=wants.to_run, word=word)
     ask_on_offers(engine, [plan.id], word, plan.digest)
     if done.waits:
         (then,) = rehearse(workspace, [plan], _anybody, to_run=False).done
         done = done._replace(then=headline(then))
-    base = follow_base(engine, workspace, plan.id)
-    return done._replace(
-        base=base, uncommitted=uncommitted(engine, workspace, plan.id), unjudged=unjudged(engine, workspace, plan.id)
-    )
+    before = set(engine.forest.tree.redoing)
+    base = start_from_base(engine, workspace, plan.id, wants)
+    asked = tuple(each for each in sorted(engine.forest.tree.redoing) if each not in before)
+    lying = (*uncommitted(engine, workspace, plan.id), *uncommitted_inputs(workspace, engine.forest, plan.id))
+    done = done._replace(changed=(*done.changed, *asked), base=base, uncommitted=lying)
+    return done._replace(unjudged=unjudged(engine, workspace, plan.id))

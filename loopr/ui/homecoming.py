@@ -79,12 +79,12 @@ def judged(
             environment = _environment(workspace, ground, built.plan, room.folder)
             why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
             if why:
-                return _no(key, command, why, built)
+                return _no(built, key, command, why)
     return None
 
 
-def _no(key: str, command: Command, why: str, built: HomeCandidate) -> Problem:
-    """Say that a judge has said no to what would come home, and how that is mended."""
+def _no(built: HomeCandidate, key: str, command: Command, why: str) -> Problem:
+    """Say why a judge said no, and how what it judged is mended."""
     shown, beside = command if isinstance(command, str) else " ".join(command), f"../{built.plan}-mend"
     lines = f"git worktree add --detach {beside} {built.new[:12]} && cd {beside}"
     hint = f"mend it in another plan, or by hand: `{lines}`, commit, `loopr adopt {built.plan} HEAD`"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import SettingsError
+from loopr.ui.bases import base_has_news
 from loopr.ui.unread import unread
 from loopr.wiring import Workspace, differs
 from loopr.world.place import commit_of
@@ -64,6 +65,8 @@ def _is_done(workspace: Workspace, scene: Scene, plan: str) -> bool:
     loops = list(scene.tree.walk(plan))
     offered = any(each.offers.offered or each.offers.unread for each in loops)
     missing = any(each.artifact and not each.on_disk for each in loops)
+    if any(each.redoing or each.outdated for each in loops) or base_has_news(workspace, scene, plan):
+        return False
     return (
         not offered and not missing and _stands(workspace, plan, tip.at) and not unread(workspace, scene, loops, None)
     )

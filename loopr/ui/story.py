@@ -267,6 +267,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "landing_began": "its landing begins",
     "plan_moving": _moved("the branch of {plan} is about to move to {new}: {why}"),
     "plan_moved": _moved("the branch of {plan} stands at {new}: {why}"),
+    "inputs_moved": "its inputs are others by now: {why}; it is done again afterwards",
     "plan_stayed": _because("the branch of {plan} stays where it is"),
     "tip_foreign": lambda data: f"{data.get('plan', '')}: {foreign(data)}",
     "tips_taken": "where plans stand is taken from refs, this once: the journal is from before it said so",

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from loopr.core import wishes
+from loopr.core.inputs import differing
 from loopr.core.moving import TipMoved
+from loopr.core.taking import taken
 from loopr.core.tips import UPDATED
 from loopr.errors import Deferred, Problem, SettingsError, UserError
 from loopr.ui.homecoming import LAND_CHECK, alone, judged
 from loopr.wiring import Workspace, wall_clock
+from loopr.world.settings.keys import Command
 
 if TYPE_CHECKING:
     from loopr.core.model import Loop
@@ -23,20 +26,23 @@ if TYPE_CHECKING:
     from loopr.world.repo.words import Brought, Start
 
 TRIES = 5
+NO_JUDGE: tuple[str, Command | None] = ("", None)
 
 
 class Case(NamedTuple):
-    """A plan in its repository, and the base that it is to take over."""
+    """A plan in its repository, the base that it is to take over, and where it stands: nowhere before it has begun."""
 
     ground: Ground
     loop: Loop
     base: Start
+    stands: str
 
 
 class Updated(NamedTuple):
     """What became of a plan that was to take over its base: where it stood and stands, or what is in the way.
 
-    `commits` are those of the base that it lacked; `judge` names the check that said yes, if one was asked.
+    `commits` are those of the base that it lacked; `judge` names the check that said yes, if one was asked. `others`
+    are the loops that have other inputs there, each with the reason.
     """
 
     plan: str
@@ -48,6 +54,7 @@ class Updated(NamedTuple):
     judge: str = ""
     brought: Brought | None = None
     problems: tuple[Problem, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 def update(workspace: Workspace, plan: str, say: Callable[[str], None]) -> Updated:
@@ -56,23 +63,34 @@ def update(workspace: Workspace, plan: str, say: Callable[[str], None]) -> Updat
 
     for _ in range(TRIES):
         scene = workspace.look().scene
-        case = _plan(workspace, scene, plan)
+        case = _case(workspace, scene, plan)
         with alone(case.ground):
             found = _judged(workspace, scene, case, say)
             if found.problems or found.new == found.old:
                 return found
             with deciding(workspace) as engine:
                 try:
-                    return _moved(engine, case.ground, found)
+                    return _moved(engine, case, found)
                 except TipMoved:
                     continue
     words = f"loops of {plan} landed faster than it could be judged, {TRIES} times"
     raise Deferred(words, hint=f"`loopr pause {plan}` first, and `loopr resume {plan}` afterwards")
 
 
-def _plan(workspace: Workspace, scene: Scene, plan: str) -> Case:
+def take_in(engine: Engine, workspace: Workspace, case: Case, say: Callable[[str], None]) -> Updated:
+    """Bring a base into the branch of a plan of which nothing is at work.
+
+    Where there is no `land.check`, the check of the last type stands in.
+    """
+    last = next(each for each in workspace.settings.types.values() if each.child is None)
+    with alone(case.ground):
+        found = _judged(workspace, engine.forest, case, say, (f"types.{last.name}.check", last.check))
+        return found if found.problems else _moved(engine, case, found)
+
+
+def _case(workspace: Workspace, scene: Scene, plan: str) -> Case:
     """Find a plan with its repository and its base, or say why it has none."""
-    from loopr.grounds import base_of, ground_of_plan
+    from loopr.grounds import base_of, ground_of_plan, stands_at
     from loopr.world.repo.words import Start
 
     bound = scene.shared.plans.get(plan)
@@ -84,20 +102,25 @@ def _plan(workspace: Workspace, scene: Scene, plan: str) -> Case:
     base = Start(bound.base_branch, base_of(ground, scene, plan))
     if not base.commit:
         raise UserError(f'there is no branch called "{base.branch}"', hint=f"loopr adopt {plan} BRANCH")
-    return Case(ground, scene.loops[plan], base)
+    return Case(ground, scene.loops[plan], base, stands_at(ground, scene, plan))
 
 
-def _judged(workspace: Workspace, scene: Scene, case: Case, say: Callable[[str], None]) -> Updated:
+def _judged(
+    workspace: Workspace,
+    scene: Scene,
+    case: Case,
+    say: Callable[[str], None],
+    stand_in: tuple[str, Command | None] = NO_JUDGE,
+) -> Updated:
     """Build what a plan and its base come to, and have it judged."""
-    from loopr.grounds import stands_at
     from loopr.world.repo.home import leave_home_room
     from loopr.world.repo.landing import Onto
     from loopr.world.repo.updating import build_update
     from loopr.world.repo.words import Refusal
 
-    ground, loop, base = case
-    stands = stands_at(ground, scene, loop.id)
-    found = Updated(loop.id, base.branch, base.commit, stands or scene.shared.plans[loop.id].base_commit, base.commit)
+    ground, loop, base, stands = case
+    begun = scene.shared.plans[loop.id].base_commit
+    found = Updated(loop.id, base.branch, base.commit, stands or begun, base.commit)
     if not stands:
         return found
     try:
@@ -107,20 +130,24 @@ def _judged(workspace: Workspace, scene: Scene, case: Case, say: Callable[[str],
         found = found._replace(new=built.new, commits=built.commits)
         if built.new in (stands, base.commit):
             return found
-        no = judged(workspace, loop, ground, built, say)
-        judge = LAND_CHECK if workspace.settings.of_project(loop.project).land.check is not None else ""
+        no = judged(workspace, loop, ground, built, say, stand_in=stand_in)
+        has_own = workspace.settings.of_project(loop.project).land.check is not None
+        judge = LAND_CHECK if has_own else stand_in[0] if stand_in[1] is not None else ""
         return found._replace(judge=judge, problems=(no,) if no is not None else ())
     finally:
         leave_home_room(ground, loop.id)
 
 
-def _moved(engine: Engine, ground: Ground, found: Updated) -> Updated:
+def _moved(engine: Engine, case: Case, found: Updated) -> Updated:
     """Let the plan stand there, if it still stands where it was judged; one without a branch begins there."""
     from loopr.driving.moves import move_plan
+    from loopr.world.repo.scanning import changed_entries
 
-    if not engine.forest.shared.tip(found.plan).at:
+    if not case.stands:
         engine.mind.decide(lambda forest, now: wishes.begin_at(forest, found.plan, found.base))
         return found
-    done = move_plan(engine.mind, ground, found.plan, found.new, UPDATED, old=found.old)
-    engine.mind.decide(lambda forest, now: wishes.begin_at(forest, found.plan, found.base))
-    return found._replace(brought=done)
+    paths = [each.path for each in changed_entries(case.ground.door, found.old, found.new)]
+    since = engine.forest.shared.plans[found.plan].base_commit
+    into = taken(found.base, since, differing(engine.forest, found.plan, paths))
+    done = move_plan(engine.mind, case.ground, found.plan, found.new, UPDATED, old=found.old, base=into)
+    return found._replace(brought=done, others=into.others)

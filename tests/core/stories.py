@@ -24,6 +24,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     ID is running | ID has iteration 2      what must hold of a loop
     redo ID: words                          its work is to be done again, and what rests on it if it lands something
     redo-stale PLAN | starts PLAN           a person asks for all that is stale, or starts the plan anew
+    takes PLAN BASE: ID words               the plan has taken a base on which a loop has other inputs, for that reason
     approve-file|reject-file ID: tokens      a person's word on an offered file, of a text that says this
     pause|resume|cancel|retry|renew|reset|approve|reject|iterate|dispatch|clear|forget|deny|renew-lease ... ID
     refuses LINE | ignores LINE             the line is refused, or it leads to nothing; either way nothing changes
@@ -41,6 +42,7 @@ from loopr.core.model import Failure, Loop, Usage
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import Policy
 from loopr.core.shared import WORKSPACE
+from loopr.core.taking import Taken, take_base
 from loopr.errors import UserError
 from tests.core.outlines import digest_of, outline
 from tests.core.workspaces import START, STEADY, Story, ladder, same, settings, whole
@@ -332,6 +334,9 @@ _WISHES: dict[str, Callable[[Story, list[str], str], Iterator[Event]]] = {
         story.forest, story.forest.loops[words[0]], rest or "because", "ada", cascades=True, again=True
     ),
     "redo-stale": lambda story, words, rest: redoing.redo_stale(story.forest, tuple(_names(words)), "ada"),
+    "takes": lambda story, words, rest: take_base(
+        story.forest, words[0], Taken(words[1], tuple(filter(None, rest.split("; "))))
+    ),
     "starts": lambda story, words, rest: redoing.begin_round(story.forest, words[0]),
     "renew": lambda story, words, rest: wishes.renew(story.forest, words[0], "ada"),
     "reset": lambda story, words, rest: (

@@ -19,7 +19,7 @@ from loopr.core.forest import Forest
 from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
-from loopr.core.plan_events import LandingBegan
+from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.core.policy import LanePolicy
 from loopr.core.steps import STEPS
 from loopr.errors import Impossible
@@ -59,6 +59,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     Conflicted: ({S.CHECKING, S.LANDING}, {S.PENDING, S.PARKED, S.FAILED}),
     e.Stopped: (LIVE | {S.LANDING}, {S.PENDING}),
     LandingBegan: ({S.LANDING}, None),
+    InputsMoved: (LIVE | {S.PENDING, S.AWAITING, S.LANDING}, None),
     e.AttemptGone: (EVERY, None),
     e.ArtifactAccepted: ({S.PENDING, S.PARKED, S.FAILED, S.COMPLETE} | LIVE, {S.COMPLETE}),
     e.InputChanged: (EVERY - {S.CANCELLED, S.INVALIDATED}, {S.PENDING}),
@@ -127,6 +128,7 @@ VALUES: dict[str, Any] = {
     "before": "",
     "theirs": True,
     "cause": "because",
+    "why": "because",
 }
 DECLARED = e.Declared(A, "spec", "plan", TERMS)
 GRANTED = e.LeaseGranted(A, 1, 1, "default")
@@ -430,7 +432,7 @@ def test_every_event_is_reached_through_a_door() -> None:
     by_hand = tell("plan q: x\nslip q/x: k run y\nreject-file q/x", settings(commands="code"))
     files.see(o.LandingDone("p/b", 1, "c0ffee", "d", outline("k"), gave_way=digest_of("k")))
     crowd = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nended p/a\nended p/b", judged)
-    redone = tell("plan p: a\nchoose p/a\nfinish p/a\nredo p/a\nchoose p/a")
+    redone = tell("plan p: a\nchoose p/a\ntakes p b: p/a x\nfinish p/a\nchoose p/a")
     reached = {type(event) for event, _ in (*story.log, *crowd.log, *files.log, *by_hand.log, *redone.log)}
     assert set(LIFECYCLE) - reached == set()
 

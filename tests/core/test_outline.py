@@ -426,6 +426,7 @@ ENTRIES = st.recursive(
         body=TEXTS,
         needs=st.lists(TEXTS, max_size=2).map(tuple),
         files=st.lists(TEXTS, max_size=2).map(tuple),
+        inputs=st.lists(TEXTS, max_size=2).map(tuple),
         run=COMMANDS,
         agent=st.none() | TEXTS.filter(bool),
         check=COMMANDS,

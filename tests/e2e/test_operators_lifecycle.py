@@ -12,7 +12,7 @@ from loopr.core import offer_events as f
 from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
-from loopr.core.plan_events import LandingBegan
+from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.core.redo_events import RedoAsked, RedoBegan
 from loopr.core.workspace_events import SteeringRefused
 from loopr.world.journal import Journal
@@ -161,7 +161,7 @@ BY_HAND: list[type[e.LoopEvent]] = [
 OTHERS = {
     *(e.AttemptStarted, e.UsageSeen, JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, Conflicted),
     *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone, VerdictGiven, LandingBegan, SteeringRefused),
-    *(RedoAsked, RedoBegan),
+    *(RedoAsked, RedoBegan, InputsMoved),
     *(f.ArtifactOffered, f.ArtifactUnread, f.OfferGone, f.OfferReplaced, f.OfferRejected, f.CompletionUndone),
 }
 """What the engine alone finds out, what files become, and what a loop is refused: other tests bring it about."""

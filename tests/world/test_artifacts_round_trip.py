@@ -36,6 +36,7 @@ PLAIN = st.builds(
     body=BODIES,
     needs=st.just(()) | st.just(("plan/other/place",)),
     files=st.lists(TEXTS.filter(lambda each: not pattern_problem(each)), max_size=2, unique=True).map(tuple),
+    inputs=st.lists(TEXTS.filter(lambda each: not pattern_problem(each)), max_size=2, unique=True).map(tuple),
     budget=st.just(NO_BUDGET) | st.builds(Budget, LIMITS, LIMITS, LIMITS),
     parallel=st.none() | st.booleans(),
 )

@@ -16,7 +16,7 @@ from loopr.core.offering import offered_words
 from loopr.core.settled import is_settled, standing
 from loopr.errors import EngineHeld, UserError
 from loopr.ui import render, views
-from loopr.ui.bases import is_home
+from loopr.ui.bases import Wants, is_home
 from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
@@ -42,6 +42,7 @@ NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 @click.option("--detach", is_flag=True, help="enqueue, and leave the work to an engine in the background")
 @click.option("--stay", is_flag=True, help="go on watching when all has settled, until `stop`, or the end of --for")
 @click.option("--for", "span", metavar="DURATION", help="start nothing more after, say, 2h")
+@click.option("--update", "merge", is_flag=True, help="merge the base branch first, once land.check says yes")
 @click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
 @framed
 def start_verb(
@@ -53,6 +54,7 @@ def start_verb(
     detach: bool,
     stay: bool,
     span: str | None,
+    merge: bool,
     yes: bool,
 ) -> int:
     """Enqueue plan files, or bring the tree in line with changed ones, and drive the work until it has settled."""
@@ -60,7 +62,7 @@ def start_verb(
     if no_run and limit is not None:
         raise UserError("--no-run drives nothing", hint="leave out --no-run, or --stay and --for")
     paths = [frame.directory / each for each in plans]
-    if not (dry_run or no_run or stay) and (done := idle(workspace, paths)) is not None:
+    if not (dry_run or no_run or stay or merge) and (done := idle(workspace, paths)) is not None:
         return _report_idle(frame, done)
     offer_held(frame, ask=not yes and not dry_run)
     found = read_plans(workspace, paths)
@@ -74,9 +76,10 @@ def start_verb(
         return _report_all(frame, rehearse(workspace, found, ask, to_run=False))
     if len(found) > 1:  # all of them or none
         rehearse(workspace, found, ask, to_run=not no_run)
+    wants = Wants(merge, say=frame.note)
     if not no_run and not detach:
-        return _drive(frame, found, ask, limit)
-    code = _report_all(frame, admit(workspace, found, ask, to_run=detach, word=word_of(frame)))
+        return _drive(frame, found, ask, limit, wants)
+    code = _report_all(frame, admit(workspace, found, ask, to_run=detach, word=word_of(frame), wants=wants))
     if detach and code == 0:
         begin_behind(frame, again(span, stay=stay), stay=stay)
     return code
@@ -96,14 +99,14 @@ def _report_idle(frame: Frame, done: Idle) -> int:
     return 0
 
 
-def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None) -> int:
+def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None, wants: Wants) -> int:
     """Enqueue and drive; where an engine serves the workspace already, enqueue and follow it."""
     workspace, ids = frame.workspace, [plan.id for plan in found]
     progress = on_stderr(frame.color, ids, partial(is_home, workspace))
     stays = limit is not None and limit.stays
     try:
         with workspace.serve(stays=stays) as driver:
-            done = bring_in(driver.engine, workspace, found, ask, to_run=True, word=word_of(frame))
+            done = bring_in(driver.engine, workspace, found, ask, to_run=True, word=word_of(frame), wants=wants)
             _tell(frame, done, driver.forest)
             driven = drive(driver, ids, progress, limit=limit)
             if frame.as_json:
@@ -114,7 +117,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None) -
             raise
         frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
-        done = bring_in(engine, workspace, found, ask, to_run=True, word=word_of(frame))
+        done = bring_in(engine, workspace, found, ask, to_run=True, word=word_of(frame), wants=wants)
         _tell(frame, done, engine.forest)
     waits = stays and not holder["stays"]  # for that engine to end: then it is on us to stay
 
@@ -123,7 +126,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None) -
 
     forest, now, late = follow(workspace, ids, progress, until, _left_ms(limit))
     if not late and workspace.engine() is None and (waits or not is_settled(forest, now, ids)):
-        return _drive(frame, found, ask, limit)  # that engine was about to end when it was told
+        return _drive(frame, found, ask, limit, wants)  # that engine was about to end when it was told
     progress.close(forest, now)
     if frame.as_json:
         frame.document(Admitted(forest, done).document(workspace, now))

@@ -51,6 +51,8 @@ def _report(frame: Frame, done: Updated) -> None:
         new = f" ({count(done.commits, 'commit')})" if done.commits else ""
         judged = f"; {done.judge} said yes" if done.judge else ""
         frame.lines([f"{done.plan} stands at {done.new[:12]}, with {done.branch} as it is now{new}{judged}"])
+        for name, _, why in (each.partition(" ") for each in done.others):
+            frame.note(f"{name} has other inputs: {render.plain(why)}")
         if folder := _lagging(done):
             frame.note(f"its branch lags: checked out in {render.plain(folder)}")
 
@@ -66,6 +68,7 @@ def _document(done: Updated) -> views.Row:
         "to": done.old if done.problems else done.new,
         "commits": [{"commit": name, "subject": subject} for name, _, subject in commits],
         "judged": bool(done.judge),
+        "inputs": [{"loop": name, "reason": why} for name, _, why in (each.partition(" ") for each in done.others)],
         "checkout": _lagging(done) or None,
         "problems": [
             {"message": each.message, "where": each.where or None, "hint": each.hint or None} for each in done.problems

@@ -6,6 +6,7 @@ Knows commits and trees. Must never know who asks, nor move the branch of a plan
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from loopr.errors import Problem
@@ -73,3 +74,9 @@ def commits(ground: Ground, stands: str, base: Start) -> tuple[str, ...]:
     """List the commits of a base that a plan does not have, each with its subject, newest first."""
     said = ground.users_door.run("log", "-z", "--format=%H %s", f"{stands}..{base.commit}")
     return tuple(line for line in os.fsdecode(said.out).split("\0") if line)
+
+
+def count_beyond(ground: Ground, base: str, known: Sequence[str]) -> int:
+    """Count the commits of a base that none of some commits has."""
+    said = ground.users_door.ask("rev-list", "--count", base, "--not", *known)
+    return int(said.line) if said.code == 0 and said.line.isdigit() else 0

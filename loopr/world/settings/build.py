@@ -74,6 +74,7 @@ def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Prese
         notify=tuple(values["notify"]),
         notify_on=frozenset(values["notify_on"]),
         max_file_bytes=scaled(values["commit"]["max_file_mb"], MIB),
+        plan_base=values["plan_base"],
         agents=MappingProxyType(dict(agents)),
         shelf=shelf,
     )
@@ -158,6 +159,7 @@ def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> Typ
         escalate={failure: Step(step["after"], step["agent"]) for failure, step in each["escalate"].items()},
         fallback=tuple(each["fallback"] or ()),
         may=tuple(each["may"]),
+        inputs=tuple(each["inputs"]),
     )
 
 

@@ -145,6 +145,7 @@ class Settings:
     notify: tuple[str, ...]
     notify_on: frozenset[str]
     max_file_bytes: int
+    plan_base: str
     agents: Mapping[str, Preset]
     shelf: Shelf = field(compare=False, repr=False)
 

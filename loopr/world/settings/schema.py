@@ -109,6 +109,8 @@ _TYPE = block(
     clean=flag(False, "True: its check and review work in a folder of their own, without what git ignores."),
     protect_added=choice("What happens to files that the command added under protected paths.", "drop", "keep"),
     trust_outline=flag(False, "True: an outline that this type's command wrote may name commands and checks."),
+    inputs=texts("Files of the base that its loops work from: where one is another, they are done again.",
+                 "a list of paths"),
     may=texts("What its commands may steer below their loop, and in plans that they started; nothing else.",
               f"a list of {', '.join(MAY)}", "|".join(MAY)),
 )  # fmt: skip
@@ -241,6 +243,8 @@ SCHEMA = block(
         history=choice("One commit per loop, or with the command's own commits as second parent.", "squash", "merge"),
         check=command("Judges the merged tree before it lands; null and `none` are no check."),
     ),
+    plan_base=choice("When a plan that is started takes over what its base has got: where a loop has other inputs "
+                     "there, or always.", "inputs", "follow"),
     commit=block("What the engine commits.", max_file_mb=positive(50, "A larger file is refused.", most=_MAX_MB)),
     limits=block("Bounds.", loops_per_plan=whole(10_000, "How many loops a plan may hold.", most=1_000_000)),
     types=table("The ladder of types.", _TYPES, _TYPE,

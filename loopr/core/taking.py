@@ -1,0 +1,63 @@
+"""What it means that a plan takes over a base: where it begins from then on, and who is done again for other inputs.
+
+Knows loops and commits by name only. Must never know a repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from loopr.core import workspace_events as w
+from loopr.core.events import Event
+from loopr.core.inputs import Differing
+from loopr.core.model import OCCUPYING, Loop, Status
+from loopr.core.plan_events import InputsMoved
+from loopr.core.redoing import ask_redo
+from loopr.core.scene import Scene
+
+MOST_NAMED = 3
+_AT_WORK = OCCUPYING | {Status.AWAITING}
+
+
+class Taken(NamedTuple):
+    """A base that a plan takes over, and the loops that have other inputs there, each with the reason."""
+
+    base: str = ""
+    others: tuple[str, ...] = ()
+
+
+NOTHING_TAKEN = Taken()
+
+
+def taken(base: str, since: str, found: Differing) -> Taken:
+    """Say what a plan takes over, and why the loops with other inputs are done again."""
+    reasons = (f"{each.loop} {_reason(each.paths, since)}" for each in found.others)
+    return Taken(base, tuple(reasons))
+
+
+def _reason(paths: tuple[str, ...], since: str) -> str:
+    """Say which inputs are others since a commit."""
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    words = "is another" if len(paths) == 1 else "are others"
+    return f"{', '.join(paths[:MOST_NAMED])}{more} {words} since {since[:7]}"
+
+
+def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
+    """Let a plan begin at another base; ask for whoever has other inputs there, or note it of who is at work."""
+    bound = scene.shared.plans.get(plan)
+    if bound is not None and said.base not in ("", bound.base_commit):
+        yield w.PlanBound(plan, *bound._replace(base_commit=said.base))
+    for each in said.others:
+        name, _, why = each.partition(" ")
+        loop = scene.loops.get(name)
+        if loop is not None and loop.status is Status.COMPLETE:
+            yield from ask_redo(scene, loop, why, cascades=True, again=True)
+        elif loop is not None and (loop.status in _AT_WORK or loop.judge_only):
+            yield InputsMoved(name, why)
+
+
+def redo_outdated(scene: Scene, before: Loop) -> Iterator[Event]:
+    """Ask for a loop to be done again that has landed what it made from other inputs than those of now."""
+    if before.outdated:
+        yield from ask_redo(scene, scene.loops[before.id], before.outdated, cascades=True, again=True)

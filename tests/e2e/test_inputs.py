@@ -1,0 +1,132 @@
+"""What was made from old files is never called complete: a changed input is done again, with all that it changes.
+
+A pipeline of files: each page is made from a clean file, and that from one of the data that people commit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.repos import Repo, opened
+
+FILES = int(os.environ.get("LOOPR_TEST_FILES", "12"))
+CLEAN = "mkdir -p clean && sed s/raw/clean/ data/{0}.csv > clean/{0}.csv"
+PAGE = "mkdir -p pages && sed s/clean/page/ clean/{0}.csv > pages/{0}.md"
+FIRST = ["book/clean/f001", "book/pages/f001"]
+OWN = "types:\n  plan: {child: stage}\n  stage: {child: code}\n  code: {check: test -d data}\n"
+
+
+def names() -> list[str]:
+    """Name the files."""
+    return [f"f{number:03}" for number in range(1, FILES + 1)]
+
+
+def plan() -> str:
+    """Write the plan: two stages, and a loop in each for each file."""
+    clean = [f"      - {{id: {each}, run: '{CLEAN.format(each)}', inputs: [data/{each}.csv]}}" for each in names()]
+    pages = [f"      - {{id: {each}, run: '{PAGE.format(each)}', needs: [book/clean/{each}]}}" for each in names()]
+    lines = ["---", "id: book", "stages:", "  - id: clean", "    codes:", *clean, "  - id: pages", "    codes:", *pages]
+    return "\n".join([*lines, "---", "# Book", ""])
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    """Give a repository with data, and a plan that has made a page of each file."""
+    with opened(tmp_path) as found:
+        found.found({f"data/{each}.csv": f"raw {each}\n" for each in names()})
+        found.settings(OWN)
+        found.write({"plan.md": plan()})
+        found.loopr("start", "plan.md")
+        assert set(found.statuses().values()) == {"complete"}
+        yield found
+
+
+def change(repo: Repo, name: str, text: str) -> None:
+    """Commit a file on main."""
+    repo.write({name: text})
+    repo.git("add", name)
+    repo.git("commit", "--quiet", "--message", f"Change {name}", "--", name)
+
+
+def leased(repo: Repo, since: int) -> list[str]:
+    """Name the loops that were granted a lease after a number of events."""
+    return sorted(each["data"]["loop"] for each in repo.events("lease_granted")[since:])
+
+
+def restart(repo: Repo, *words: str) -> tuple[list[str], str]:
+    """Start the plan again, and say who was at work and what it said."""
+    before = len(repo.events("lease_granted"))
+    said = repo.loopr("start", "plan.md", *words).err
+    return leased(repo, before), said
+
+
+def squash(repo: Repo) -> None:
+    """Bring the plan to main as a squashed pull request does."""
+    repo.git("merge", "--squash", "loopr/book")
+    repo.git("commit", "--quiet", "--message=The book (#1)")
+
+
+def land(repo: Repo) -> None:
+    """Bring the plan home."""
+    repo.loopr("land", "book", "--yes")
+
+
+@pytest.mark.parametrize("home", [land, squash, None], ids=["after land", "after a squashed pull request", "not home"])
+def test_one_changed_file_does_its_own_chain_again(repo: Repo, home: object) -> None:
+    """Of all loops the two of that file are at work, its page has the new words, and nothing is done twice."""
+    if callable(home):
+        home(repo)
+    change(repo, "data/f001.csv", "raw anew\n")
+    change(repo, "notes.txt", "nobody's input\n")
+    again, said = restart(repo)
+    assert again == FIRST
+    assert re.search(rf"main is \d commits on: 1 of {FILES} has other inputs \(data/f001.csv\): book/clean/f001", said)
+    assert repo.on_branch("book", "pages/f001.md") == "page anew"
+    assert repo.on_branch("book", "pages/f002.md") == "page f002"
+    assert repo.on_branch("book", "notes.txt") == "nobody's input"
+    assert set(repo.statuses().values()) == {"complete"}
+    asked = [each["data"] for each in repo.events("redo_asked")]
+    assert [each["loop"] for each in asked] == FIRST
+    assert all(re.fullmatch(r"data/f001.csv is another since [0-9a-f]{7}", each["cause"]) for each in asked)
+    assert restart(repo)[0] == []
+    repo.loopr("land", "book", "--yes")
+    assert (repo.root / "pages" / "f001.md").read_text() == "page anew\n"
+    assert restart(repo)[0] == []
+
+
+def test_what_comes_out_the_same_goes_no_further(repo: Repo) -> None:
+    """A loop that makes the same of another input lands nothing, and whoever needs it stays as it is."""
+    change(repo, "data/f001.csv", "clean f001\n")
+    assert restart(repo)[0] == FIRST[:1]
+    assert repo.on_branch("book", "data/f001.csv") == "clean f001"
+
+
+def test_a_base_that_changes_nobodys_input_is_left_until_somebody_asks(repo: Repo) -> None:
+    """It is taken with --update, and where the settings say so; nothing is done again for it."""
+    change(repo, "notes.txt", "one\n")
+    assert restart(repo)[0] == []
+    assert "notes.txt" not in repo.git("ls-tree", "--name-only", "loopr/book")
+    again, said = restart(repo, "--update")
+    assert (again, "main is 1 commit on; it goes on with main merged, types.code.check said yes" in said) == ([], True)
+    assert repo.on_branch("book", "notes.txt") == "one"
+
+
+@pytest.mark.parametrize("words", ["conflict", "no"])
+def test_a_base_that_does_not_fit_is_not_taken(repo: Repo, words: str) -> None:
+    """A conflict or a no takes nothing and is told; what is to be done goes on from the old base."""
+    change(repo, "data/f001.csv", "raw anew\n")
+    if words == "conflict":
+        change(repo, "clean/f002.csv", "mine\n")
+    else:
+        repo.settings(OWN + "land: {check: test -e absent}\n")
+    tip = repo.git("rev-parse", "loopr/book")
+    again, said = restart(repo)
+    assert again == []
+    assert "not taken, so it goes on from the old base" in said
+    assert ("conflicts with loopr/book in clean/f002.csv" if words == "conflict" else "land.check said no") in said
+    assert repo.git("rev-parse", "loopr/book") == tip
