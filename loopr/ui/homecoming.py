@@ -38,7 +38,7 @@ def alone(ground: Ground) -> Iterator[None]:
     try:
         lock = EngineLock.acquire(ground.state / HOME_LOCK, "turn", wait_turn_secs=0)
     except EngineHeld:
-        words = "another `loopr land`, or an update of a plan, is at work"
+        words = "another `loopr land` is at work, or an update of a plan"
         raise Deferred(words, hint="try again once it has ended") from None
     with lock:
         yield
