@@ -126,6 +126,12 @@ def start_from_base(engine: Engine, workspace: Workspace, plan: str, wants: Want
     return _merge(engine, workspace, gone, plan, wants)
 
 
+def other_inputs(workspace: Workspace, scene: Scene, plan: str) -> str:
+    """Say whose inputs are others on the base of a plan, nothing where nobody's are."""
+    gone = look(workspace, scene, plan) if has_inputs(scene, plan) else None
+    return gone.words if gone is not None and gone.found.others else ""
+
+
 def base_has_news(workspace: Workspace, scene: Scene, plan: str) -> bool:
     """Say whether the base of a plan has something for it, or a person's checkout has: a start tells of it."""
     from loopr.world.place import commit_of

@@ -13,7 +13,7 @@ from loopr.core.scene import Scene
 from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
-from loopr.ui.bases import Wants, start_from_base
+from loopr.ui.bases import Wants, other_inputs, start_from_base
 from loopr.ui.edits import headline
 from loopr.ui.inputs import uncommitted_inputs
 from loopr.ui.offers import ask_on_offers
@@ -57,7 +57,13 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
     with workspace.rehearsal() as engine:
         ensure_room(engine, plans)
         done = [enqueue(engine, workspace, plan, confirm, to_run=to_run, word=_anybody) for plan in plans]
-        told = tuple(each._replace(unjudged=unjudged(engine, workspace, each.plan)) for each in done)
+        told = tuple(
+            each._replace(
+                unjudged=unjudged(engine, workspace, each.plan),
+                base=other_inputs(workspace, engine.forest, each.plan) if each.known else "",
+            )
+            for each in done
+        )
         return Admitted(engine.forest, told, dry_run=True)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from loopr.core import wishes
 from loopr.core.inputs import differing
 from loopr.core.moving import TipMoved
-from loopr.core.taking import taken
+from loopr.core.taking import NOTHING_TAKEN, Taken, taken
 from loopr.core.tips import UPDATED
 from loopr.errors import Deferred, Problem, SettingsError, UserError
 from loopr.ui.homecoming import LAND_CHECK, alone, judged
@@ -141,13 +141,30 @@ def _judged(
 def _moved(engine: Engine, case: Case, found: Updated) -> Updated:
     """Let the plan stand there, if it still stands where it was judged; one without a branch begins there."""
     from loopr.driving.moves import move_plan
-    from loopr.world.repo.scanning import changed_entries
 
     if not case.stands:
         engine.mind.decide(lambda forest, now: wishes.begin_at(forest, found.plan, found.base))
         return found
-    paths = [each.path for each in changed_entries(case.ground.door, found.old, found.new)]
-    since = engine.forest.shared.plans[found.plan].base_commit
-    into = taken(found.base, since, differing(engine.forest, found.plan, paths))
+    into = _into(engine.forest, case.ground, found.plan, found.base, (found.old, found.new))
     done = move_plan(engine.mind, case.ground, found.plan, found.new, UPDATED, old=found.old, base=into)
     return found._replace(brought=done, others=into.others)
+
+
+def brought_along(scene: Scene, ground: Ground, plan: str, stands: str, new: str) -> Taken:
+    """Say what of its base a plan takes over with a commit that somebody else has made: nothing, or up to where."""
+    from loopr.grounds import base_of
+    from loopr.world.repo.refs import is_ancestor, merge_base
+
+    base = base_of(ground, scene, plan)
+    common = merge_base(ground.door, new, base) if base else ""
+    if not common or is_ancestor(ground.door, common, stands):
+        return NOTHING_TAKEN
+    return _into(scene, ground, plan, common, (stands, new))
+
+
+def _into(scene: Scene, ground: Ground, plan: str, base: str, tips: tuple[str, str]) -> Taken:
+    """Say which loops of a plan have other inputs where it takes over a base and moves from one commit to another."""
+    from loopr.world.repo.scanning import changed_entries
+
+    paths = [each.path for each in changed_entries(ground.door, *tips)]
+    return taken(base, scene.shared.plans[plan].base_commit, differing(scene, plan, paths))

@@ -83,6 +83,7 @@ def test_one_changed_file_does_its_own_chain_again(repo: Repo, home: object) -> 
         home(repo)
     change(repo, "data/f001.csv", "raw anew\n")
     change(repo, "notes.txt", "nobody's input\n")
+    assert "has other inputs (data/f001.csv): book/clean/f001" in repo.loopr("start", "--dry-run", "plan.md").err
     again, said = restart(repo)
     assert again == FIRST
     assert re.search(rf"main is \d commits on: 1 of {FILES} has other inputs \(data/f001.csv\): book/clean/f001", said)
@@ -130,3 +131,63 @@ def test_a_base_that_does_not_fit_is_not_taken(repo: Repo, words: str) -> None:
     assert "not taken, so it goes on from the old base" in said
     assert ("conflicts with loopr/book in clean/f002.csv" if words == "conflict" else "land.check said no") in said
     assert repo.git("rev-parse", "loopr/book") == tip
+
+
+def test_a_conflict_that_a_person_resolves_counts_as_the_base(repo: Repo, tmp_path: Path) -> None:
+    """What is merged by hand as the refusal says, and adopted, brings the new inputs along."""
+    change(repo, "data/f001.csv", "raw anew\n")
+    change(repo, "clean/f002.csv", "mine\n")
+    told = repo.loopr("update", "book", code=1).err
+    assert "main conflicts with loopr/book in clean/f002.csv" in told
+    room = tmp_path / "book-merge"
+    repo.git("worktree", "add", "--quiet", "--detach", str(room), repo.git("rev-parse", "loopr/book"))
+    repo.git("merge", "--quiet", "--strategy-option=ours", "main", cwd=room)
+    assert (
+        f"{FIRST[0]} has other inputs: data/f001.csv is another since"
+        in repo.loopr("adopt", "book", "HEAD", cwd=room).err
+    )
+    assert restart(repo)[0] == FIRST
+    assert repo.on_branch("book", "pages/f001.md") == "page anew"
+
+
+def test_who_is_at_work_during_an_update_is_done_again_afterwards(repo: Repo) -> None:
+    """It goes on and lands what it has made of the old file; then it is done again, and whoever needs it."""
+    gate = repo.gate("gate")
+    work = repo.script("slow", f"tell at work\nwait_at gate\n{CLEAN.format('f001')}")
+    repo.settings(
+        f"types:\n  plan: {{child: stage}}\n  stage: {{child: code}}\n  code: {{check: 'true', run: '{work}'}}\n"
+    )
+    lines = ["---", "id: late", "stages:", "  - id: s", "    codes:", "      - {id: a, inputs: [data]}"]
+    page = f"      - {{id: b, needs: [a], run: '{PAGE.format('f001')}'}}"
+    repo.write({"late.md": "\n".join([*lines, page, "---", "# Late", ""])})
+    process = repo.begin("start", "late.md")
+    repo.heard()
+    change(repo, "data/f001.csv", "raw anew\n")
+    assert "late/s/a has other inputs: data/f001.csv is another since" in repo.loopr("update", "late").err
+    assert [each["data"]["loop"] for each in repo.events("inputs_moved")] == ["late/s/a"]
+    gate.open()
+    process.ended()
+    late = [each["data"]["loop"] for each in repo.events("lease_granted") if each["data"]["loop"].startswith("late/")]
+    assert sorted(late) in (["late/s/a", "late/s/a", "late/s/b"], ["late/s/a", "late/s/a", "late/s/b", "late/s/b"])
+    assert repo.on_branch("late", "pages/f001.md") == "page anew"
+
+
+def test_what_is_not_committed_is_named_and_does_not_count(repo: Repo) -> None:
+    """A file that is another in the checkout only leads to no work, and `start` says so."""
+    repo.write({"data/f001.csv": "raw anew\n", "data/new.csv": "nobody's\n"})
+    again, said = restart(repo)
+    assert again == []
+    assert "not committed as here: data/f001.csv, which 1 loop names as inputs" in said
+
+
+def test_a_start_with_nothing_to_do_writes_nothing(repo: Repo) -> None:
+    """A base that has gone on without touching an input begins no engine, be the plan home or not."""
+    change(repo, "notes.txt", "one\n")
+    before = len(repo.events())
+    assert "nothing to do" in repo.loopr("start", "plan.md").err
+    assert len(repo.events()) == before
+    land(repo)
+    change(repo, "notes.txt", "two\n")
+    before = len(repo.events())
+    assert "nothing to do" in repo.loopr("start", "plan.md").err
+    assert len(repo.events()) == before

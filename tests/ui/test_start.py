@@ -11,6 +11,7 @@ from loopr.engine import compare
 from loopr.wiring import Workspace
 from tests.ui.calls import Answer, everything, git, loopr, repository
 from tests.ui.scenes import COMMANDS, OAUTH, Clock, Desk, flat
+from tests.ui.test_adopt import commit
 
 ALL = [
     "oauth",
@@ -84,8 +85,7 @@ def test_commits_that_a_plan_lacks(shop: Desk) -> None:
     shop.start(flat(["a"]))
     shop.branch()
     assert "lacks" not in shop("start", "--no-run", shop.folder / "plan.md").err
-    own = git(shop.folder, "commit-tree", "-p", "main", "-m", "landed", "main^{tree}")
-    shop("adopt", "p", own)
+    shop("adopt", "p", commit(shop, "main", "landed.txt"))
     git(shop.folder, "commit", "--quiet", "--allow-empty", "--message=a tool")
     told = "main has commits that loopr/p lacks; to bring them there: `loopr update p`"
     assert told in shop("start", "--no-run", shop.folder / "plan.md").err

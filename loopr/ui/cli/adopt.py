@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 
 class Adopted(NamedTuple):
-    """What a plan stands at after an adoption: from where it came, what was adopted, and how the branch followed."""
+    """What a plan stands at after an adoption: from where it came, what was adopted, and how the branch followed.
+
+    `others` are the loops that have other inputs there, each with the reason.
+    """
 
     old: str
     commit: str
     new: str
     brought: Brought | None = None
+    others: tuple[str, ...] = ()
 
 
 @click.command("adopt")
@@ -62,8 +66,11 @@ def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, ye
             done = Adopted(stands, chosen, new)
         else:
             from loopr.driving.moves import move_plan
+            from loopr.ui.updating import brought_along
 
-            done = Adopted(stands, chosen, new, move_plan(engine.mind, ground, found.id, new, ADOPTED, old=stands))
+            base = brought_along(forest, ground, found.id, stands, new)
+            moved = move_plan(engine.mind, ground, found.id, new, ADOPTED, old=stands, base=base)
+            done = Adopted(stands, chosen, new, moved, base.others)
     _report(frame, ground, found.id, done)
     return 0
 
@@ -143,5 +150,7 @@ def _report(frame: Frame, ground: Ground, plan: str, done: Adopted) -> None:
         frame.note(f"{plan} has {done.commit[:12]} already")
         return
     frame.lines([f"{plan} stands at {done.new[:12]}, with {done.commit[:12]} adopted; nothing has judged it"])
+    for name, _, why in (each.partition(" ") for each in done.others):
+        frame.note(f"{name} has other inputs: {render.plain(why)}")
     if folder:
         frame.note(f"{ground.short_branch(plan)} lags: checked out in {render.plain(folder)}")
