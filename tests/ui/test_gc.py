@@ -73,12 +73,29 @@ def refs(shop: Desk) -> list[str]:
     return git(shop.folder, "for-each-ref", "--format=%(refname)").split()
 
 
-def test_of_many_that_are_alike_the_rest_is_counted() -> None:
-    """The first of those with one reason are named, all others are counted with it; each other reason is told."""
-    many = [Item("ref", f"landed/p.{number}.g1", "", False, "it landed as one") for number in range(30)]
-    lines = lines_of("kept", [*many, Item("ref", "plans/p", "", False, "it is new")], 80)
-    assert [line.split()[2] for line in lines[:6]] == [*(f"landed/p.{number}.g1" for number in range(5)), "plans/p"]
-    assert lines[6:] == ["kept  ref       … 25 more: it landed as one"]
+def test_what_is_alike_is_summed_up_by_reason() -> None:
+    """Sums come first, with the command that lets all go; what stands alone is named, and with `all_named` each."""
+    own = Item("ref", "landed/p.1.g1", "", False, "it landed as one", None, "p/1", landed=True, lets_go=True)
+    many = [own._replace(name=f"landed/p.{number}.g1", loop=f"p/{number}") for number in range(30)]
+    alone = Item("branch", "p", "", False, "it is new")
+    lost = [Item("branch", f"p.{n}.g1", "", False, "it is new", None, f"p/{n}", lets_go=True) for n in (40, 41)]
+    items = [alone, *many]
+    assert lines_of("kept", items, 80, {"p": 14_200_000}) == [
+        "kept  30 refs of landed loops (14 MB): `loopr gc --forget p` lets them go",
+        "kept  branch    p  it is new",
+    ]
+    others = [each._replace(why="nowhere else") for each in lost]
+    assert lines_of("kept", others, 90) == [
+        "kept  2 branches: nowhere else: `loopr gc --forget LOOP` lets one go (-v names them)"
+    ]
+    first = [each._replace(first="loopr land p") for each in many]
+    assert lines_of("kept", first, 120) == [
+        "kept  30 refs of landed loops: `loopr land p`, then `loopr gc --forget p` lets them go"
+    ]
+    assert len(lines_of("kept", items, 200, all_named=True)) == 1 + 31
+    assert lines_of("kept", [own], 120) == [
+        "kept  ref       landed/p.1.g1  it landed as one: `loopr gc --forget p/1` lets it go"
+    ]
 
 
 # --- what goes ------------------------------------------------------------------------------------------------------
@@ -127,7 +144,7 @@ def test_work_that_has_not_landed_is_told(shop: Desk, ground: Ground) -> None:
     answer = shop("gc")
     assert "removed  worktree  p.a.g1  all that was in it is safe elsewhere\n" in answer.out
     text = " ".join(answer.out.split())
-    assert "kept branch p.a.g1 its commits have not landed: `loopr gc --forget` lets them go" in text
+    assert "kept branch p.a.g1 its commits have not landed: `loopr gc --forget p/a` lets it go" in text
 
 
 def test_a_worktree_with_a_process_in_it_stays(shop: Desk, ground: Ground) -> None:
@@ -285,7 +302,7 @@ def test_the_branch_of_a_plan_goes_once_it_is_home(shop: Desk, ground: Ground) -
     rows(shop)
     body = shop("tree", "--json").document["loops"]
     assert all(row["status"] == "complete" for row in body), body
-    assert "may go on" in rows(shop)["kept"]["branch", "p"]
+    assert "`loopr land p` brings it home" in rows(shop)["kept"]["branch", "p"]
     answer = shop("gc", "--forget", "p", "-y")
     assert (answer.code, "`loopr land` brings it home" in answer.err) == (2, True)
     assert shop("land", "p", "-y").code == 0
@@ -294,3 +311,56 @@ def test_the_branch_of_a_plan_goes_once_it_is_home(shop: Desk, ground: Ground) -
     assert [each for each in refs(shop) if each != "refs/loopr/landed/p.a.g1"] == ["refs/heads/main"]
     home = git(shop.folder, "rev-parse", "main")
     assert Workspace(shop.folder).look().scene.shared.plans["p"].base_commit == home, "what landed is where it begins"
+
+
+# --- forgetting many ------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_goes_on_lets_go_what_is_over(shop: Desk, ground: Ground) -> None:
+    """All refs of loops that have landed go with one word; who is not over is counted, and keeps everything."""
+    landed(shop, ground, "p/a")
+    landed(shop, ground, "p/b")
+    work(ground, "p.c.g1", "x\n")
+    rows(shop)
+    before = refs(shop)
+    assert "would go  2 refs of landed loops" in shop("gc", "--forget", "p", "-n").out
+    ran = program(shop.folder, "gc", "--forget", "p")
+    assert (ran.returncode, b"forget 2 loops of p (2 refs" in ran.stderr) == (2, True)
+    assert refs(shop) == before
+    answer = shop("gc", "--forget", "p", "-y")
+    assert (answer.code, answer.err) == (0, "forgotten: 2 of 4 loops of p; 1 is complete, 1 is running\n")
+    assert refs(shop) == [each for each in before if "landed" not in each]
+    assert ("branch", "p.c.g1") in rows(shop)["kept"]
+
+
+def test_of_many_nothing_goes_that_is_nowhere_else(shop: Desk, ground: Ground) -> None:
+    """The commits of a cancelled loop stay when its plan or a convoy is forgotten, and are named."""
+    landed(shop, ground, "p/a")
+    work(ground, "p.b.g1", "x\n")
+    shop.wish(wishes.cancel, "p/b", "ada")
+    shop.see(o.StopSeen("p/b", 1))
+    rows(shop)
+    shop.wish(wishes.form_convoy, "c", ("p/a", "p/b"))
+    body = shop("gc", "--forget", "@c", "-y", "--json").document
+    assert (body["forgotten"], [each["name"] for each in body["removed"]]) == (["p/a", "p/b"], ["landed/p.a.g1"])
+    assert [each["why"] for each in body["kept"]] == ["its commits have not landed: `loopr gc --forget p/b` lets it go"]
+    assert "refs/heads/loopr/p.b.g1" in refs(shop)
+    assert shop("gc", "--forget", "p/b", "-y").code == 0
+    assert "refs/heads/loopr/p.b.g1" not in refs(shop)
+
+
+def test_a_plan_that_is_home_lets_go_by_itself(shop: Desk, ground: Ground, clock: Clock) -> None:
+    """The refs of landed loops go once their plan was done, and is home, for longer than logs are kept."""
+    restart(shop, flat(["a"]))
+    for loop in ("p/b", "p/c"):
+        shop.see(o.StopSeen(loop, 1))
+    landed(shop, ground, "p/a")
+    rows(shop)
+    days = Workspace(shop.folder).settings.logs.keep_days
+    clock.at += int((days + 1) * DAY_SECS * 1000)
+    assert ("ref", "landed/p.a.g1") in rows(shop)["kept"], "it is not home"
+    assert shop("land", "p", "-y").code == 0
+    assert rows(shop, "--dry-run")["removed"].keys() == {("ref", "landed/p.a.g1")}
+    why = rows(shop)["removed"]["ref", "landed/p.a.g1"]
+    assert "is home" in why and "logs.keep_days" in why
+    assert "refs/loopr/landed/p.a.g1" not in refs(shop) and "refs/heads/loopr/p" in refs(shop)

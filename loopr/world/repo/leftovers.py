@@ -5,7 +5,7 @@ Knows worktrees, branches and refs of loopr's. Must never know why a loop is ove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
 
 from loopr.errors import WorldError
@@ -75,6 +75,24 @@ def forget(ground: Ground, name: str) -> list[str]:
         gone = [ref for ref in refs if ref not in held]
         move_refs(door, [Move(ref, "", refs[ref]) for ref in gone], "loopr: forget")
     return gone
+
+
+def let_go(ground: Ground, places: Iterable[str]) -> set[str]:
+    """Delete these refs, but for those that a checkout holds; returns those that are gone."""
+    wanted = set(places)
+    with ground.alone() as door:
+        held = {each.branch for each in checkouts(ground)}
+        refs = {ref: commit for ref, commit in read_refs(door, *wanted).items() if ref in wanted - held}
+        move_refs(door, [Move(ref, "", commit) for ref, commit in refs.items()], "loopr: forget")
+    return set(refs)
+
+
+def size_of(ground: Ground, places: Iterable[str]) -> int:
+    """Return how many bytes these refs hold that no branch has, and nothing where git does not say."""
+    refs, branches = read_refs(ground.door, *places), read_refs(ground.door, HEADS, PLANS)
+    wanted = [*refs.values(), *(f"^{commit}" for commit in branches.values())]
+    said = ground.door.ask("rev-list", "--objects", "--disk-usage", "--stdin", stdin="\n".join(wanted).encode())
+    return int(said.line) if refs and said.code == 0 and said.line.isdecimal() else 0
 
 
 def remove_stale_locks(ground: Ground) -> list[Path]:
@@ -195,7 +213,7 @@ def _elsewhere(ground: Ground, commit: str, ref: str) -> str:
 def _loop_branch(ground: Ground, name: str, ref: str, commit: str) -> Leftover:
     """Judge the branch of a loop that is over."""
     where = is_safe(ground, commit)
-    why = f"its commits are in {where}" if where else "its commits have not landed: `loopr gc --forget` lets them go"
+    why = f"its commits are in {where}" if where else "its commits have not landed"
     return Leftover("branch", name, ref, bool(where), why)
 
 
@@ -205,7 +223,7 @@ def _refs(ground: Ground, in_use: Set[str]) -> Iterator[Leftover]:
         CANDIDATE: lambda *_: (True, "it can be made again"),
         WORK: lambda ground, commit: _spare(ground, commit, [LANDED, PLANS, HEADS]),
         BACKUP: lambda ground, commit: _spare(ground, commit, [LANDED, PLANS]),
-        LANDED: lambda *_: (False, "the loop's own commits, which landed as one: `loopr gc --forget` lets them go"),
+        LANDED: lambda *_: (False, "the loop's own commits, which landed as one"),
         PLANS: lambda ground, commit: _spare(ground, commit, [HEADS]),
     }
     refs = read_refs(ground.door, *judges, HEADS + ground.prefix)
