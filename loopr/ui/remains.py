@@ -100,8 +100,8 @@ def _sum_lines(word: str, found: Sum, width: int, sizes: Mapping[str, int]) -> I
     """Say one sum."""
     size = sizes.get(found.plan, 0) if found.items[0].landed else 0
     home = _home(found.items[0])
-    head = f"{word}  {home}{found.what}{f' ({say_bytes(size)})' if size else ''}: "
-    yield from _wrapped(head, found.why, width)
+    what = f"{home}{found.what}{f' ({say_bytes(size)})' if size else ''}"
+    yield from _wrapped(f"{word}  ", f"{what}: {found.why}", width)
 
 
 def _item_lines(word: str, items: Sequence[Item], width: int) -> Iterator[str]:

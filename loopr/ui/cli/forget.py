@@ -227,7 +227,7 @@ def _let_go(frame: Frame, scene: Scene, kept: Kept, still: Set[str]) -> Kept:
 def _report(frame: Frame, meant: Meant, kept: Sequence[Kept], how: Asked) -> None:
     """Say what went, what stays, and who was not over."""
     ids = [each.id for each in meant.loops]
-    goes = [item for each in kept for item in each.goes]
+    goes = [item._replace(lets_go=False) for each in kept for item in each.goes]
     stays = [item for each in kept for item in each.stays]
     if frame.as_json:
         body = {"dry_run": how.dry_run, "removed": [*map(row_of, goes)], "kept": [*map(row_of, stays)]}
