@@ -32,6 +32,7 @@ OWN = Act("lease", own=True)
 ACTS: Mapping[str, Act] = {
     "init": NEVER,
     "start": Act("start"),
+    "goal": Act("start"),
     "run": NEVER,
     "stop": NEVER,
     "dispatch": Act("dispatch"),
@@ -143,7 +144,7 @@ def _within(asker: Asker, wish: str, rights: Rights, target: str) -> bool:
     """Say whether a target is below the asker's loop, or of a plan that it started or starts."""
     loop = target.rpartition("#")[0] or target
     plan = loop.partition("/")[0]
-    if wish == "start" and plan not in rights.plans:
+    if wish in ("start", "goal") and plan not in rights.plans:
         return True
     return loop.startswith(f"{asker.loop}/") or plan in rights.started
 
@@ -170,6 +171,6 @@ def _for_a_person(asker: Asker, typed: str) -> str:
     """Say how a person does it."""
     if asker.kind == "worker":
         return _unset(typed)
-    own = typed.startswith(("`loopr init", "`loopr start", "`loopr run"))
+    own = typed.startswith(("`loopr init", "`loopr start", "`loopr goal", "`loopr run"))
     more = "; a folder with a `git init` of its own is another workspace" if own else ""
     return f"a person types {typed}, in a shell that no loop started{more}"

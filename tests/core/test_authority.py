@@ -66,7 +66,7 @@ def test_a_word_opens_what_is_below(wish: str) -> None:
     """With its word a loop has a wish for what is below it and for plans that it started, for nothing else."""
     only = EVERYTHING._replace(may=(ACTS[wish].may,))
     assert allowed(LOOP, wish, "p/a/x", "p/a/x/y", "mine", "mine/z", rights=only)
-    scopes = () if wish == "start" else ("workspace:", "project:default")
+    scopes = () if wish in ("start", "goal") else ("workspace:", "project:default")
     for target in ("p/a", "p/ab/x", "p/b", "p", "other", *scopes):
         assert target in refused(LOOP, wish, "p/a/x", target, rights=only).reason
     others = EVERYTHING._replace(may=tuple(each for each in MAY if each != ACTS[wish].may))

@@ -28,6 +28,7 @@ LEASE = f"{LOOP}#1"
 CHANGES: dict[str, list[str]] = {
     "init": ["init", "init --anew", "init --anew -y"],
     "start": ["start --no-run plan.md", "start plan.md", "start --detach plan.md", "start -y new.md"],
+    "goal": ["goal Tidy up --check true --run true", "goal Tidy up --check true --run true --no-run"],
     "run": ["run", "run --once", "run --detach"],
     "stop": ["stop", "stop --now"],
     "dispatch": ["dispatch endpoints"],
@@ -55,6 +56,7 @@ CHANGES: dict[str, list[str]] = {
 SHOWS: dict[str, list[str]] = {
     "init": ["init --dry-run"],
     "start": ["start --dry-run plan.md", "start -n new.md"],
+    "goal": ["goal Tidy up --check true --run true --dry-run"],
     "dispatch": ["dispatch --dry-run refresh"],
     "tree": ["tree"],
     "ls": ["ls"],

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 VERBS: dict[str, tuple[str, str]] = {
     "init": ("setup", "make loopr.yml, specs/ and worktrees/ where they are missing"),
     "start": ("start", "enqueue plans, and drive the work until it has settled"),
+    "goal": ("goal", "work for a goal in words until a command of yours says that it is reached"),
     "run": ("run", "drive the work without adding anything"),
     "stop": ("run", "let the engine start nothing more, and end"),
     "dispatch": ("steer", "put loops ahead of the queue, past no gate"),
