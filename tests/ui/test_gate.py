@@ -87,6 +87,8 @@ SHOWS: dict[str, list[str]] = {
     "set": ["set --dry-run types.code.check 'exit 0'"],
     "doctor": ["doctor"],
     "completion": ["completion bash"],
+    "help": ["help land"],
+    "version": ["version"],
 }
 TO_COME = {
     "adopt": ["adopt oauth"],

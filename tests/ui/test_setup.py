@@ -1,4 +1,4 @@
-"""The verbs that come first: init makes what is missing and keeps what is there; completion completes."""
+"""The verbs that come first: init makes what is missing and keeps what is there."""
 
 from __future__ import annotations
 
@@ -261,69 +261,6 @@ def test_a_file_that_init_made_can_be_set(tmp_path: Path) -> None:
     assert loopr("-C", tmp_path, "config", "show", "concurrency.max_loops").out == "8\n"
     kept = [line for line in (tmp_path / "loopr.yml").read_text().splitlines() if line.startswith("#")]
     assert kept == [line for line in starter().splitlines() if line.startswith("#")]
-
-
-# --- completion ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        (["loopr", "tr"], ["tree"]),
-        (["loopr", "com"], ["completion"]),
-        (["loopr", "config", "sch"], ["schema"]),
-        (["loopr", "doctor", "--js"], ["--json"]),
-        (["loopr", "nonsense", "x"], []),
-    ],
-)
-def test_bash_completes(tmp_path: Path, words: list[str], found: list[str]) -> None:
-    """A bash that has read the script completes verbs, parts of verbs and options, and is silent on nonsense."""
-    program = tmp_path / "loopr"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m loopr "$@"\n')
-    program.chmod(0o755)
-    quoted = " ".join(f"'{word}'" for word in words)
-    script = (
-        'eval "$(loopr completion bash)"\n'
-        f"COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1}\n"
-        '_loopr_completion loopr; printf "%s\\n" "${COMPREPLY[@]}"\ncomplete -p loopr'
-    )
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, env=this_tree() | {"PATH": path}
-    )
-    *completed, registered = done.stdout.split("\n")[:-1]
-    assert [each for each in completed if each] == found
-    assert registered.endswith("-F _loopr_completion loopr")
-    assert done.stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("shell", "mark"),
-    [
-        ("bash", "complete -o nosort -F _loopr_completion loopr"),
-        ("zsh", "#compdef loopr"),
-        ("fish", "complete --no-files --command loopr"),
-    ],
-)
-def test_every_shell_gets_a_script_of_its_own(tmp_path: Path, shell: str, mark: str) -> None:
-    """The script names loopr and the protocol of its shell, and a shell that is here can read it."""
-    done = loopr("completion", shell)
-    assert done.code == 0
-    assert mark in done.out
-    assert f"_LOOPR_COMPLETE={shell}_complete" in done.out
-    assert "%(" not in done.out
-    if shutil.which(shell):
-        script = tmp_path / "script"
-        script.write_text(done.out)
-        subprocess.run([shell, "-n", str(script)], check=True)
-
-
-def test_an_unknown_shell_is_refused() -> None:
-    """A shell that there is no script for is exit 2 and names those that there are."""
-    refused = loopr("completion", "tcsh")
-    assert refused.code == 2
-    assert "bash" in refused.err
 
 
 # --- the installed program ----------------------------------------------------------------------------------------

@@ -66,7 +66,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "check the workspace, its journal and the machine"),
     "mcp": ("mcp", "serve an agent by the Model Context Protocol"),
     "demo": ("demo", "show the main job in a folder of its own"),
-    "completion": ("setup", "print a completion script for a shell"),
+    "completion": ("completion", "print a completion script for a shell"),
+    "help": ("about", "explain loopr, or one verb"),
+    "version": ("about", "print the version"),
 }
 INTERRUPTED = 130
 
@@ -91,11 +93,7 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest verb for one that does not exist."""
         if args and args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], VERBS, n=1)
-            hint = f"did you mean `loopr {near[0]}`?" if near else "`loopr --help` lists them"
-            raise UserError(f"there is no verb {args[0]!r}", hint=hint)
+            raise no_verb(args[0])
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -111,6 +109,15 @@ class Verbs(click.Group):
             formatter.write_dl([(name, words) for name, (_, words) in VERBS.items()])
 
 
+def no_verb(name: str) -> UserError:
+    """Say that there is no such verb, and which is the nearest one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, VERBS, n=1)
+    hint = f"did you mean `loopr {near[0]}`?" if near else "`loopr help` lists them"
+    return UserError(f"there is no verb {name!r}", hint=hint)
+
+
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="loopr %(version)s")
 @click.option("-C", "directory", metavar="DIR", help="work in DIR instead of here")
@@ -123,6 +130,10 @@ def cli(ctx: click.Context, directory: str | None) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if os.environ.get("_LOOPR_COMPLETE", "").endswith("_complete"):
+        from loopr.ui.cli.completion import answer
+
+        return answer()
     try:
         result = cli.main(given, prog_name="loopr", standalone_mode=False)
         sys.stdout.flush()  # a reader that is gone is met here, not while the interpreter ends
@@ -155,7 +166,12 @@ def _refuse(given: Sequence[str], error: Exception) -> int:
 
 def _usage_hint(error: click.ClickException) -> str:
     """Say where the help is for a command line that cannot be read."""
-    ctx = getattr(error, "ctx", None)
+    ctx, message = getattr(error, "ctx", None), error.format_message()
+    if ctx is not None and message.startswith("Got unexpected extra argument"):
+        from loopr.ui.cli.about import instead
+
+        if hint := instead(ctx.info_name, message.partition("(")[2].removesuffix(")").partition(" ")[0]):
+            return hint
     return f"`{ctx.command_path} --help` explains it" if ctx is not None else ""
 
 

@@ -1,4 +1,4 @@
-"""The verbs that come first: init, and completion for a shell.
+"""The verb that comes first: init.
 
 Knows what a workspace consists of. Must never know how a file is written, nor what is in the settings.
 """
@@ -6,7 +6,6 @@ Knows what a workspace consists of. Must never know how a file is written, nor w
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import click
 
@@ -20,7 +19,6 @@ from loopr.world.founding import Step, check_room, file_step, folder_step, ignor
 from loopr.world.place import SETTINGS_FILE, Place, common_git_dir, is_remembered, own_git_dir, remember_place
 from loopr.world.repo.ground import HEADS
 
-SHELLS = ("bash", "zsh", "fish")
 PLAN = "plan.md"
 
 
@@ -135,33 +133,3 @@ def _remarks(frame: Frame, workspace: Workspace) -> list[str]:
     elif not workspace.start_point(top).commit:
         said.append("nothing has been committed yet: a plan starts from a commit")
     return said
-
-
-@click.command("completion")
-@click.argument("shell", type=click.Choice(SHELLS))
-@framed
-def completion_verb(frame: Frame, shell: str) -> None:
-    r"""Print a script that completes loopr's verbs and options.
-
-    \b
-    bash:  eval "$(loopr completion bash)"      in ~/.bashrc
-    zsh:   eval "$(loopr completion zsh)"       in ~/.zshrc, after compinit
-    fish:  loopr completion fish | source       in ~/.config/fish/config.fish
-    """
-    script = _script(shell)
-    if frame.as_json:
-        frame.document(views.document(wall_clock(), {"shell": shell, "script": script}))
-    else:
-        frame.lines([script])
-
-
-def _script(shell: str) -> str:
-    """Return the script of one shell; it asks loopr itself at each TAB."""
-    from click.shell_completion import get_completion_class
-
-    from loopr.ui.cli import cli
-
-    kind: Any = get_completion_class(shell)
-    complete = kind(cli, {}, "loopr", "_LOOPR_COMPLETE")
-    text: str = complete.source_template % complete.source_vars()  # `source()` would start a shell to ask its version
-    return text.strip()
