@@ -16,8 +16,24 @@ Knows nothing of loops, files or terminals beyond the words it carries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+EXITS: Mapping[int, str] = {
+    0: "done",
+    1: "settled with something failed, parked, or waiting for what was cancelled",
+    2: "wrong usage, or a bad plan file",
+    3: "no such id or file, or several that match; a stale lease",
+    4: "waiting for a person",
+    5: "a budget is used up",
+    6: "another engine holds the workspace",
+    70: "a bug of loopr's",
+    75: "the queue is full, nothing could be leased now, or a `wait` or `run --for` ran out",
+    78: "the settings are wrong, or the workspace cannot be used; `doctor` and `config check` have found something",
+    130: "interrupted by Ctrl-C",
+    143: "ended by SIGTERM",
+}
+"""What every exit code of loopr means; where several would apply, the first of 1, 5 and 4 does."""
 
 
 @dataclass(frozen=True, slots=True)

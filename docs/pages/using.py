@@ -245,14 +245,15 @@ def _by_worker(name: str) -> str:
 
 
 def exit_codes_page() -> str:
-    """Tell every error with its code."""
+    """Tell every exit code, and every error with its own."""
     kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.LooprError)]
-    rows = [(str(each.exit_code), code(each.code), one_line(each.__doc__)) for each in kinds[1:]]
-    others = [("0", "", "It was done."), (str(cli.INTERRUPTED), "", "Interrupted.")]
+    rows = sorted((each.exit_code, code(each.code), one_line(each.__doc__)) for each in kinds[1:])
     return page(
         "Exit codes",
         "`loopr/errors.py`",
-        "The exit code of `loopr`, and the `error.code` that stands in the JSON document with `--json`.",
-        table(("exit", "code", "means"), sorted({*rows, *others}, key=lambda row: (int(row[0]), row))),
-        "`config check` and `doctor` exit with 78 when they find something wrong.",
+        "What `loopr` ends with. `start`, `run` and `wait` end with how things stand: where several codes would apply,"
+        " the first of 1, 5 and 4 does.",
+        table(("exit", "means"), [(str(number), words) for number, words in errors.EXITS.items()]),
+        "With `--json` a refusal is a document on stdout, and `error.code` in it says more:",
+        table(("exit", "code", "means"), [(str(number), *more) for number, *more in rows]),
     )

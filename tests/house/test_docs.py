@@ -14,7 +14,9 @@ import pytest
 from loopr import errors
 from loopr.core.gates import GATES
 from loopr.core.model import Status
+from loopr.core.settled import Standing
 from loopr.ui.cli import VERBS
+from loopr.ui.curfew import INTERRUPTED, TERMINATED
 from loopr.world.settings.keys import Key
 from loopr.world.settings.schema import SCHEMA
 
@@ -110,11 +112,12 @@ def test_the_readme_lists_the_verbs() -> None:
 
 
 def test_the_readme_has_every_exit_code() -> None:
-    """An exit code that loopr can end with is in the README."""
+    """What loopr can end with, by an error, by how things stand or by a signal, is in one table, and in the README."""
     kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.LooprError)]
-    told = re.findall(r"^\| ([\d, ]+) \|", section(ROOT / "README.md", "Verbs"), re.MULTILINE)
-    codes = {int(code) for cell in told for code in cell.split(", ")}
-    assert {each.exit_code for each in kinds} <= codes
+    ends = {*(each.exit_code for each in kinds), *Standing, INTERRUPTED, TERMINATED}
+    assert ends == errors.EXITS.keys()
+    told = re.findall(r"^\| (\d+) \| (.*) \|$", section(ROOT / "README.md", "Verbs"), re.MULTILINE)
+    assert {int(number): words for number, words in told} == errors.EXITS
 
 
 def test_the_glossary_knows_every_status_and_gate() -> None:
