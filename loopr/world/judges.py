@@ -7,7 +7,7 @@ know which files there are, nor what becomes of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from posixpath import join, normpath
 
 Command = tuple[str, ...] | str
@@ -30,6 +30,9 @@ _FOLDER_WORDS = ("-C", "--directory", "--chdir", "--cwd", "--prefix", "--dir")
 _GOES = ("cd", "pushd")
 _BEFORE = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "command", "exec"))
 _WITHIN = frozenset(" \t\n;&|()<>`'\"")
+_LOOKS = re.compile(r"(?:/(?:usr/)?bin/)?(?:test|\[\[?|[ef]?grep|rg|wc|ls|stat|jq)")
+_READS_OWN = re.compile(r"-[A-Za-z]*[fL].*|--(?:file|from-file|slurpfile|rawfile|argfile)(?:=.*)?")
+_RUNS = ("$(", "`")
 _ROOT = "."
 _MAIN, _PACKAGE = "__main__.py", "__init__.py"
 _DEPENDENCIES = re.compile(
@@ -41,33 +44,42 @@ _DEPENDENCIES = re.compile(
 Folders = tuple[str, ...]
 """Where a command may run: one folder, or several where the shell goes to one that is not known."""
 
+Reader = Callable[[Sequence[str], Folders], Iterator[str]]
+"""Gives the paths in the words of one command."""
+
 
 def paths_in(command: Command | None) -> list[str]:
     """List what in a command may be the path of a file in the repository, as it is from its top."""
-    if isinstance(command, str):
-        found = _in_text(command, (_ROOT,))
-    else:
-        found = _in_words(command or (), (_ROOT,))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(_named(command, _in_words)))
 
 
 def judges_in(commands: Iterable[Command | None]) -> tuple[str, ...]:
-    """List what in some commands may be the path of a file that judges or prepares."""
-    found = {path for command in commands for path in paths_in(command)}
+    """List what in some commands may be the path of a file that judges or prepares.
+
+    A file that is only looked at, as in `test -s out.txt`, is what they judge.
+    """
+    found = {path for command in commands for path in _named(command, _in_judging)}
     return tuple(sorted(each for each in found if not _DEPENDENCIES.fullmatch(each)))
+
+
+def _named(command: Command | None, of_words: Reader) -> Iterator[str]:
+    """Give the paths in a command, read in one of two ways."""
+    if isinstance(command, str):
+        return _in_text(command, (_ROOT,), of_words)
+    return of_words(command or (), (_ROOT,))
 
 
 # --- a text for the shell -------------------------------------------------------------------------------------------
 
 
-def _in_text(text: str, folders: Folders) -> Iterator[str]:
+def _in_text(text: str, folders: Folders, of_words: Reader) -> Iterator[str]:
     """Give the paths in a text for the shell, each from where the shell stands by then."""
     outer: list[Folders] = []
     for words, end in _commands_of(text):
         if words[:1] and words[0] in _GOES:
             folders = _gone(words[1:], folders)
         else:
-            yield from _in_words(words, folders)
+            yield from of_words(words, folders)
         for sign in end:  # what is done between brackets leaves the shell where it was
             if sign == "(":
                 outer.append(folders)
@@ -104,12 +116,22 @@ def _gone(words: Sequence[str], folders: Folders) -> Folders:
 # --- the words of one command ---------------------------------------------------------------------------------------
 
 
-def _in_words(words: Sequence[str], folders: Folders) -> Iterator[str]:
-    """Give the paths in the words of one command."""
+def _in_judging(words: Sequence[str], folders: Folders) -> Iterator[str]:
+    """Give the paths in the words of one command, but for what it only looks at."""
+    if not words or not _LOOKS.fullmatch(words[0]) or any(map(_READS_OWN.fullmatch, words[1:])):
+        yield from _in_words(words, folders, _in_judging)
+        return
+    for word in words[1:]:
+        if any(each in word for each in _RUNS):
+            yield from _in_text(word, folders, _in_judging)
+
+
+def _in_words(words: Sequence[str], folders: Folders, within: Reader | None = None) -> Iterator[str]:
+    """Give the paths in the words of one command; `within` reads a command that stands in a word of it."""
     folders = _moved(words, folders)
     for at, word in enumerate(words):
         if _WITHIN.intersection(word):  # a command within a command, or a name with a space
-            yield from _in_text(word, folders)
+            yield from _in_text(word, folders, within or _in_words)
         yield from _paths(word, folders)
         if _INTERPRETER.fullmatch(word):
             yield from _run_by_python(words[at + 1 :], folders)
