@@ -230,7 +230,9 @@ def _landed(loop: Loop, event: e.Landed, at: int) -> Loop:
     done, past = finish(over(loop), event.digest, at), loop.past
     if event.after:
         past = past._replace(made=past.worked, changed=event.after if event.commit else past.changed)
-    return done._replace(landed=event.commit or loop.landed, past=past._replace(ask=None) if past.ask else past)
+    own = tuple(sorted({*loop.own, *event.own})) if event.own else loop.own
+    past = past._replace(ask=None) if past.ask else past
+    return done._replace(landed=event.commit or loop.landed, past=past, own=own)
 
 
 def finish(loop: Loop, digest: str, at: int) -> Loop:

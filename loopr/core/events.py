@@ -257,6 +257,7 @@ class Landed(LoopEvent):
     digest: str
     put_back: tuple[str, ...] = ()  # protected files that the loop had changed: the plan's own are as they were
     after: int = 0  # how many leases had been granted by then
+    own: tuple[str, ...] = ()  # files that its judges name, and that it has made itself
 
 
 # --- what a person says -------------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
     if loop is None or loop.status is not Status.LANDING:
         return
     yield from moved_by(scene, loop)
-    yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest, seen.put_back, scene.shared.grants)
+    yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest, seen.put_back, scene.shared.grants, seen.own)
     if seen.gave_way and seen.gave_way == loop.offers.offered:
         yield f.OfferReplaced(loop.id, seen.gave_way)
     place = place_of(scene, loop)

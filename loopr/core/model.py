@@ -226,6 +226,7 @@ class Loop(NamedTuple):
     offers: Offers = NO_OFFERS
     outdated: str = ""  # which inputs are others since its lease was granted
     past: Past = NO_PAST
+    own: tuple[str, ...] = ()  # files that its judges name, and that it has made itself
 
     @property
     def plan(self) -> str:
@@ -320,6 +321,7 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "spent": lambda value: Spent(*value),
     "live": lambda value: Usage(*value),
     "deferred": tuple,
+    "own": tuple,
     "yes": lambda value: tuple((judge, key) for judge, key in value),
     "offers": read_offers,
     "past": read_past,

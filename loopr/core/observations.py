@@ -159,6 +159,7 @@ class LandingDone(Observation):
     artifact: Artifact | None = None
     gave_way: str = ""
     put_back: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()  # files that its judges name, and that it has made itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,15 @@ from loopr.world.settings import Settings
 
 def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
     """Say which paths a loop may not change: settings, what its type protects, its judges."""
-    words = judges_in([*_judging(kit, task), *_preparing(kit, task), *_wrapping(task)])
+    words = tuple(sorted({*judges_of_work(kit, task), *words_of_steps(kit, task)}))
     known = _known(kit, ground, task.base_commit, words)
     return Protect((SETTINGS_FILE, *known, *task.type.protect), task.type.protect_added == "keep", words)
+
+
+def judges_of_work(kit: Kit, task: Task) -> tuple[str, ...]:
+    """List what may be the path of a file that judges a loop; one that it has made itself is its work."""
+    own = set(task.loop.own)
+    return tuple(each for each in judges_in(_judging(kit, task)) if each not in own)
 
 
 def words_of_steps(kit: Kit, task: Task) -> tuple[str, ...]:

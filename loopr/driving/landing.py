@@ -24,6 +24,7 @@ from loopr.core.tips import Moving
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked, Tell
 from loopr.driving.asking import Memory, ask_judges, hear_out, put_back_words, rise
 from loopr.driving.attempting import message_of, with_work
+from loopr.driving.guarding import judges_of_work
 from loopr.driving.judging import Fits, candidate_of, read_output
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import trouble_before
@@ -32,6 +33,7 @@ from loopr.world.artifacts import artifact_path, digest, parse_artifact
 from loopr.world.publishing import publishing
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import is_there, keep_own, land, make_intent
+from loopr.world.repo.scanning import NOTHING, changed_entries
 from loopr.world.repo.words import Brought, Candidate, Intent
 from loopr.world.runs import OUTPUT
 from loopr.world.swapping import content
@@ -132,7 +134,22 @@ def _end(kit: Kit, task: Task, course: Course) -> Act:
     commit = moving.new if moving is not None else ""
     published = yield from _until_published(kit, task, artifact, commit)
     undone = tuple(kit.runs.put_back(task.name))[:MOST_NAMED] if ground is not None else ()
-    return o.LandingDone(loop.id, task.attempt, commit, *published, put_back=undone)
+    own = (
+        (yield Do(partial(_own_files, kit, task, ground, moving))) if ground is not None and moving is not None else ()
+    )
+    return o.LandingDone(loop.id, task.attempt, commit, *published, put_back=undone, own=own)
+
+
+def _own_files(kit: Kit, task: Task, ground: Ground, moving: Moving) -> tuple[str, ...]:
+    """List the files that judges of a loop name and that it has added: what it makes is no judge of it later."""
+    words = set(judges_of_work(kit, task))
+    if not words or not moving.old:
+        return ()
+    try:
+        entries = changed_entries(ground.door, moving.old, moving.new)
+    except (WorldError, OSError):  # it has landed, and a file more that is guarded does no harm
+        return ()
+    return tuple(each.path for each in entries if each.path in words and each.was == NOTHING)
 
 
 def _move(ground: Ground, task: Task, moving: Moving | None, now: int) -> Brought | Trouble | None:
