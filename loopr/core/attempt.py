@@ -240,6 +240,7 @@ def finish(loop: Loop, digest: str, at: int) -> Loop:
     asked = loop.past.ask is not None and loop.status is not S.COMPLETE
     return loop._replace(
         status=S.COMPLETE,
+        outdated="",
         past=loop.past._replace(ask=None) if asked else loop.past,
         artifact=digest,
         on_disk=True,

@@ -39,7 +39,8 @@ class Wants(NamedTuple):
 class Gone(NamedTuple):
     """How far the base of a plan has gone on from where the plan stands, and whose inputs are others there.
 
-    `along` is true where the plan has nothing that would be lost if it went along.
+    `along` is true where the plan has nothing that would be lost if it went along; `clashes` are files that the two do
+    not agree on.
     """
 
     ground: Ground
@@ -50,6 +51,7 @@ class Gone(NamedTuple):
     commits: int
     taken: Taken
     found: Differing
+    clashes: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -89,7 +91,8 @@ def look(workspace: Workspace, forest: Scene, plan: str) -> Gone | None:
         found = differing(forest, plan, paths)
     commits = count_beyond(ground, base, (stands, bound.base_commit))
     into = taken(base, bound.base_commit, found)
-    return Gone(ground, Start(bound.base_branch, base), stands, along, nothing, commits, into, found)
+    clashes = joined.files if joined is not None else ()
+    return Gone(ground, Start(bound.base_branch, base), stands, along, nothing, commits, into, found, clashes)
 
 
 def follow_base(engine: Engine, workspace: Workspace, plan: str) -> str:
@@ -152,10 +155,13 @@ def base_has_news(workspace: Workspace, scene: Scene, plan: str) -> bool:
 
 def _lacks(gone: Gone, plan: str) -> str:
     """Say that the base has what a plan does not have, and how it gets there."""
-    if gone.found.others:
-        return f"{gone.words}; to bring that there: `loopr update {plan}`"
-    lacks = f"{gone.base.branch} has commits that {gone.ground.short_branch(plan)} lacks"
-    return f"{lacks}; to bring them there: `loopr update {plan}`"
+    short = gone.ground.short_branch(plan)
+    said = gone.words if gone.found.others else f"{gone.base.branch} has commits that {short} lacks"
+    if gone.clashes:
+        named = ", ".join(gone.clashes[:MOST_PATHS]) + (", …" if len(gone.clashes) > MOST_PATHS else "")
+        return f"{said}, and conflicts with it in {named}: `loopr update {plan}` says how that is mended"
+    there = "that" if gone.found.others else "them"
+    return f"{said}; to bring {there} there: `loopr update {plan}`"
 
 
 def _begin_again(engine: Engine, gone: Gone, plan: str) -> str:
@@ -185,7 +191,7 @@ def _merge(engine: Engine, workspace: Workspace, gone: Gone, plan: str, wants: W
 
     if not wants.to_run:
         return _lacks(gone, plan)
-    wants.say(f"{gone.words}: it is merged")
+    wants.say(f"{plan}: {gone.base.branch} is merged into its branch, and judged")
     case = Case(gone.ground, engine.forest.loops[plan], gone.base, gone.stands)
     try:
         done = take_in(engine, workspace, case, wants.say)

@@ -83,6 +83,7 @@ def test_one_changed_file_does_its_own_chain_again(repo: Repo, home: object) -> 
         home(repo)
     change(repo, "data/f001.csv", "raw anew\n")
     change(repo, "notes.txt", "nobody's input\n")
+    assert f"{FIRST[0]}: data/f001.csv is another since" in repo.loopr("doctor").out
     assert "has other inputs (data/f001.csv): book/clean/f001" in repo.loopr("start", "--dry-run", "plan.md").err
     again, said = restart(repo)
     assert again == FIRST

@@ -125,3 +125,10 @@ def test_a_base_that_is_gone_is_named(plan: Desk, tmp_path: Path) -> None:
     answer = plan("update", "p")
     assert answer.code == 2
     assert 'there is no branch called "main"' in answer.err
+
+
+def test_a_start_names_what_conflicts(plan: Desk) -> None:
+    """A base that does not fit is told with its files, whoever starts, and what says how that is mended."""
+    on_main(plan, "own.txt", "other\n")
+    told = plan("start", "--no-run", plan.folder / "plan.md").err
+    assert "main has commits that loopr/p lacks, and conflicts with it in own.txt: `loopr update p`" in told

@@ -1,7 +1,8 @@
 """What `doctor` looks at, in the order in which it is shown; looking changes nothing on disk.
 
 `machine.py` looks at what is installed and at disks, `repository.py` at what git says, `memory.py` at settings, journal
-and artifacts, `waits.py` at what stands still. Must never know how a finding is shown.
+and artifacts, `waits.py` at what stands still, `inputs.py` at what
+loops work from. Must never know how a finding is shown.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from loopr.errors import SettingsError
-from loopr.ui.checkup import machine, memory, repository, waits
+from loopr.ui.checkup import inputs, machine, memory, repository, waits
 from loopr.ui.checkup.rows import Finding, guarded, stopped
 from loopr.wiring import Workspace
 from loopr.world.settings import Settings, load
@@ -27,7 +28,7 @@ def checkup(open_workspace: Callable[[], Workspace]) -> list[Finding]:
         return [*found, *stopped("workspace", error)]
     found.append(Finding("workspace", True, str(workspace.place.root)))
     settings = _settings_or_defaults(workspace)
-    for check, look in (*repository.CHECKS, *memory.CHECKS, *waits.CHECKS, *machine.CHECKS):
+    for check, look in (*repository.CHECKS, *memory.CHECKS, *waits.CHECKS, *inputs.CHECKS, *machine.CHECKS):
         found += guarded(check, partial(look, workspace, settings))
     return found
 
