@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopr.core.inputs import has_inputs
-from loopr.errors import NotFound
+from loopr.errors import LooprError
 from loopr.ui.bases import look
 from loopr.ui.checkup.rows import Finding
+from loopr.ui.checkup.waits import BROKEN_ROW
 from loopr.wiring import Workspace
 from loopr.world.settings import Settings
 
@@ -21,7 +22,7 @@ def _inputs(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     """Name the loops with other inputs, each with the reason, and what does them again."""
     try:
         scene = workspace.look().scene
-    except NotFound:
+    except (LooprError, *BROKEN_ROW):  # told by those who look at the journal
         return
     for plan, bound in sorted(scene.shared.plans.items()):
         gone = look(workspace, scene, plan) if has_inputs(scene, plan) else None

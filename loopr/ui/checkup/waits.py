@@ -21,7 +21,7 @@ from loopr.world.settings import Settings
 
 ANSWER_SECS = 3.0  # an engine looks around every second
 LONG_REST_MS = 24 * 3_600_000
-_BROKEN_ROW = (ValueError, LookupError, TypeError, AttributeError)
+BROKEN_ROW = (ValueError, LookupError, TypeError, AttributeError)
 
 
 def _processes(workspace: Workspace, _: Settings) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ def _scene(workspace: Workspace) -> Scene | None:
     """Read what is remembered; None where that cannot be read, which other checks find."""
     try:
         return workspace.look().scene
-    except (LooprError, *_BROKEN_ROW):
+    except (LooprError, *BROKEN_ROW):
         return None
 
 
