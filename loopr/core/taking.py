@@ -53,8 +53,13 @@ def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
         loop = scene.loops.get(name)
         if loop is not None and loop.status is Status.COMPLETE:
             yield from ask_redo(scene, loop, why, cascades=True, again=True)
-        elif loop is not None and (loop.status in _AT_WORK or loop.judge_only):
+        elif loop is not None and (loop.status in _AT_WORK or _is_judged_next(loop)):
             yield InputsMoved(name, why)
+
+
+def _is_judged_next(loop: Loop) -> bool:
+    """Say whether the work of a loop is there already, and waits for a judge only."""
+    return loop.status is Status.PENDING and loop.judge_only
 
 
 def redo_outdated(scene: Scene, before: Loop) -> Iterator[Event]:

@@ -19,6 +19,7 @@ from loopr.core.policy import NO_BUDGET
 from loopr.core.trust import offered_file
 from tests.sim import invariants, rest
 from tests.sim.author import LANES, digest_of
+from tests.sim.bases import update
 from tests.sim.slips import approve_file, reject_file, take
 from tests.sim.worker import lease_take
 
@@ -265,6 +266,7 @@ def start_engine(world: World) -> bool:
 
 PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     "start": (3, start),
+    "update": (3, update),
     "edit": (8, edit),
     "undo": (4, undo),
     "edit around a landing": (8, edit_around_a_landing),
