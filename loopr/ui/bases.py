@@ -95,12 +95,13 @@ def look(workspace: Workspace, forest: Scene, plan: str) -> Gone | None:
     return Gone(ground, Start(bound.base_branch, base), stands, along, nothing, commits, into, found, clashes)
 
 
-def follow_base(engine: Engine, workspace: Workspace, plan: str) -> str:
+def follow_base(engine: Engine, workspace: Workspace, plan: str, *, anew: bool = False) -> str:
     """Let a plan of which nothing has landed begin where its base is now; else say what its branch lacks, if anything.
 
-    For whoever runs or resets: what a person has mended on the base is there for the next attempt.
+    For whoever runs or resets: what a person has mended on the base is there for the next attempt. One that is done
+    stays where it is, unless something of it is made `anew`.
     """
-    if engine.forest.tree.done(plan):
+    if engine.forest.tree.done(plan) and not anew:
         return ""
     gone = look(workspace, engine.forest, plan)
     if gone is None:

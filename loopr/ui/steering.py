@@ -111,7 +111,7 @@ def _follow_bases(engine: Engine, workspace: Workspace, wish: Wish) -> Row:
         loops = engine.forest.loops
         names = _meant(engine.forest, wish, engine.mind.now()).names
         for plan in dict.fromkeys(loops[each].plan for each in names if each in loops):
-            said += filter(None, [follow_base(engine, workspace, plan)])
+            said += filter(None, [follow_base(engine, workspace, plan, anew=wish.asks("fresh"))])
     return {"bases": said}
 
 

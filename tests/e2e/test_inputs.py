@@ -116,6 +116,9 @@ def test_a_base_that_changes_nobodys_input_is_left_until_somebody_asks(repo: Rep
     again, said = restart(repo, "--update")
     assert (again, "main is 1 commit on; it goes on with main merged, types.code.check said yes" in said) == ([], True)
     assert repo.on_branch("book", "notes.txt") == "one"
+    change(repo, "notes.txt", "two\n")
+    assert restart(repo, "--set", "plan_base=follow")[0] == []
+    assert repo.on_branch("book", "notes.txt") == "two"
 
 
 @pytest.mark.parametrize("words", ["conflict", "no"])
@@ -192,3 +195,15 @@ def test_a_start_with_nothing_to_do_writes_nothing(repo: Repo) -> None:
     before = len(repo.events())
     assert "nothing to do" in repo.loopr("start", "plan.md").err
     assert len(repo.events()) == before
+
+
+@pytest.mark.parametrize("home", [land, None], ids=["after land", "not home"])
+def test_who_is_made_anew_hears_of_the_base(repo: Repo, home: object) -> None:
+    """A plan that is home begins again at its base, and one that is not names the verb that merges it."""
+    if callable(home):
+        home(repo)
+    change(repo, "notes.txt", "one\n")
+    said = repo.loopr("retry", "--fresh", "--yes", *FIRST[:1]).err
+    assert ("goes on from main as it is now" if home else "`loopr update book`") in said
+    repo.loopr("run")
+    assert repo.git("ls-tree", "--name-only", "loopr/book", "notes.txt") == ("notes.txt" if home else "")
