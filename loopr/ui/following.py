@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from loopr import wiring
 from loopr.core.codec import decode
@@ -16,7 +17,6 @@ from loopr.core.forest import Forest
 from loopr.core.model import Loop
 from loopr.errors import NotFound
 from loopr.ui.picture import Tail
-from loopr.ui.progress import Progress
 from loopr.ui.telling import concerns
 from loopr.world.journal import Journal
 
@@ -26,10 +26,30 @@ TICK_SECS = 1.0
 Until = Callable[[Forest, int], bool]
 
 
+class Watching(Protocol):
+    """What looks on: told of what has happened, and now and then that time goes by."""
+
+    def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail, /) -> object:
+        """Take what has happened."""
+
+    def tick(self, forest: Forest, now: int, tail: Tail, /) -> object:
+        """Let time go by."""
+
+
 def follow(
-    workspace: wiring.Workspace, plans: Sequence[str], show: Progress, until: Until, timeout_ms: int | None
+    workspace: wiring.Workspace,
+    plans: Sequence[str],
+    show: Watching,
+    until: Until,
+    timeout_ms: int | None,
+    *,
+    tick_secs: float = TICK_SECS,
+    stays: Callable[[], bool] = lambda: False,
 ) -> tuple[Forest, int, bool]:
-    """Show what happens to some plans until something holds, nobody works any more, or time is up (then True)."""
+    """Show what happens to some plans until something holds, nobody works any more, or time is up (then True).
+
+    While it `stays` there is still something to be seen, though no engine works.
+    """
     gc.enable()  # a verb that looked before has switched it off, and this one stays
     forest, seq, now = workspace.ponder()
     try:
@@ -49,9 +69,9 @@ def follow(
             if fresh:
                 show.show(forest, [each for each in fresh if concerns(plans, each)], now, tail)
             if ticks:
-                ticks_at = time.monotonic() + TICK_SECS
+                ticks_at = time.monotonic() + tick_secs
                 show.tick(forest, now, tail)
-            if ((fresh or ticks) and until(forest, now)) or (alone and not fresh):
+            if ((fresh or ticks) and until(forest, now)) or (alone and not fresh and not stays()):
                 return forest, now, False
             left = LOOK_SECS if ends is None else min(LOOK_SECS, ends - time.monotonic())
             if left <= 0:

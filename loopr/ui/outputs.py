@@ -12,15 +12,18 @@ from typing import NamedTuple
 
 from loopr import wiring
 from loopr.core.model import Loop, Status, decode_loop
+from loopr.core.scene import Scene
 from loopr.errors import LooprError, NotFound, UserError
 from loopr.ui import logs, story, views
 from loopr.ui.names import find_id
+from loopr.ui.saying import stream_of
 from loopr.wiring import Workspace
 from loopr.world.launcher.words import STREAMS
 from loopr.world.runs import Runs
 from loopr.world.veil import Veil
 
 RUNNING = frozenset({Status.LEASED, Status.RUNNING})
+LAST_LINES = 10
 
 
 class Wanted(NamedTuple):
@@ -77,6 +80,29 @@ def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:
     return Chosen(loop, found.attempt, found.generation, folders, step)
 
 
+def choose_below(workspace: Workspace, scene: Scene, top: Loop, wanted: Wanted) -> list[Chosen]:
+    """Find the latest attempt of each loop below another one that has any, in tree order."""
+    runs, found = Runs(workspace.place.state), []
+    for loop in scene.tree.walk(top.id):
+        known = logs.find_attempt(runs, loop) if loop.attempt else None
+        if known is not None:
+            folders = logs.steps_of(known.folder, wanted.step) if wanted.step else [known.folder]
+            found.append(Chosen(loop, known.attempt, known.generation, folders, wanted.step))
+    return found
+
+
+def last_of(folder: Path, name: str, wanted: Wanted) -> bytes:
+    """Return the last lines of an output."""
+    tail = LAST_LINES if wanted.tail is None else wanted.tail
+    text = logs.last_lines(stream_of(folder, name, raw=wanted.raw).read(), tail)
+    return text if text.endswith(b"\n") or not text else text + b"\n"
+
+
+def is_about_all(scene: Scene, loop: Loop, wanted: Wanted) -> bool:
+    """Say whether all below a loop is meant: it has others below it, and no try of its own is named."""
+    return wanted.attempt is None and wanted.iteration is None and scene.tree.has_children(loop.id)
+
+
 def veil_for(workspace: Workspace, loop: Loop) -> Veil:
     """Return what hides keys in the output of a loop; what its base commit contains is no key."""
 
@@ -121,8 +147,22 @@ def _none_yet(runs: Runs, loop: Loop, attempt: int | None) -> NotFound:
 
 
 def outputs_document(workspace: Workspace, text: str, wanted: Wanted) -> views.Row:
-    """Return the output as a document; what is not UTF-8 in it is replaced."""
-    found = choose_output(workspace, text, wanted)
+    """Return the output as a document, of a loop without any the last lines of those below it."""
+    try:
+        found = choose_output(workspace, text, wanted)
+    except NotFound:
+        scene = workspace.look().scene
+        top = scene.loops[find_id(scene.loops, text)]
+        if not is_about_all(scene, top, wanted):
+            raise
+        some = wanted._replace(tail=LAST_LINES if wanted.tail is None else wanted.tail)
+        below = [_body(workspace, each, some) for each in choose_below(workspace, scene, top, wanted)]
+        return views.document(wiring.wall_clock(), {"id": top.id, "below": below})
+    return views.document(wiring.wall_clock(), _body(workspace, found, wanted))
+
+
+def _body(workspace: Workspace, found: Chosen, wanted: Wanted) -> views.Row:
+    """Return the output of an attempt as data; what is not UTF-8 in it is replaced."""
     veil, rows = veil_for(workspace, found.loop), []
     for folder in found.folders:
         outcome = logs.outcome_of(folder)
@@ -142,5 +182,4 @@ def outputs_document(workspace: Workspace, text: str, wanted: Wanted) -> views.R
                 "stderr": texts["stderr"],
             }
         )
-    body = {"id": found.loop.id, "attempt": found.attempt, "generation": found.generation, "outputs": rows}
-    return views.document(wiring.wall_clock(), body)
+    return {"id": found.loop.id, "attempt": found.attempt, "generation": found.generation, "outputs": rows}

@@ -135,14 +135,19 @@ def test_bytes_stay_bytes(shop: Desk, runs: Runs) -> None:
 
 
 def test_as_json(shop: Desk, runs: Runs) -> None:
-    """As JSON each run has its output as text, and how it ended; a stream that never ends is refused."""
+    """As JSON each run has its output as text, and how it ended; and with -f each line is a document."""
     ended(wrote(runs, "p.a.g1", 1, b"\xff\n", "oh\n"), code=3)
     body = shop("logs", "a", "--json").document
     assert (body["id"], body["attempt"], body["generation"]) == ("p/a", 1, 1)
     (row,) = body["outputs"]
     assert (row["step"], row["ended"], row["reason"], row["exit"]) == ("run", True, "exited", 3)
     assert (row["stdout"], row["stderr"]) == ("�\n", "oh\n")
-    assert shop("logs", "a", "-f", "--json").code == 2
+    assert shop("logs", "a", "-f", "--json", "--attempt", "1").code == 2
+    lines = [json.loads(line) for line in shop.lines("logs", "a", "-f", "--json")]
+    assert [(each["id"], each["stream"], each["text"]) for each in lines] == [
+        ("p/a", "stdout", "�"),
+        ("p/a", "stderr", "oh"),
+    ]
 
 
 # --- how it lies on disk --------------------------------------------------------------------------------------------

@@ -19,7 +19,18 @@ from loopr.core.model import OCCUPYING, Loop, decode_loop
 from loopr.errors import UserError
 from loopr.ui import logs
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.outputs import RUNNING, Chosen, Wanted, choose_output, outputs_document, veil_for
+from loopr.ui.names import find_id
+from loopr.ui.outputs import (
+    RUNNING,
+    Chosen,
+    Wanted,
+    choose_below,
+    choose_output,
+    is_about_all,
+    one_loop,
+    outputs_document,
+    veil_for,
+)
 from loopr.ui.saying import stream_of
 from loopr.world.launcher.words import STREAMS
 from loopr.world.veil import Veil
@@ -89,7 +100,7 @@ class Sink:
 
 @click.command("logs")
 @click.argument("loop")
-@click.option("-f", "--follow", "following", is_flag=True, help="print what is written until the attempt has ended")
+@click.option("-f", "--follow", "following", is_flag=True, help="print what is written, also by all below it")
 @click.option("--attempt", type=click.IntRange(1), metavar="N", help="that attempt, not the latest")
 @click.option("--iteration", type=click.IntRange(1), metavar="N", help="the latest attempt of that iteration")
 @click.option("--check", "step", flag_value="check", help="the output of its check")
@@ -112,21 +123,51 @@ def logs_verb(
     unveiled: bool,
     only_errors: bool,
 ) -> None:
-    """Print the output of a loop's latest attempt: standard output, then standard error if there is any."""
-    if following and frame.as_json:
-        raise UserError("--json is one document, and -f never ends it", hint="leave one of the two out")
+    """Print the output of a loop's latest attempt; of a plan or a parent the last lines of all below it.
+
+    Standard output comes first, then standard error if there is any. With -f a loop that has not begun is waited for,
+    and with --json each line is a document of its own.
+    """
     if unveiled and (frame.as_json or not frame.terminal):
         raise UserError("--unveiled shows keys, and writes to a terminal only", hint="leave it out")
     names = STREAMS[1:] if only_errors else STREAMS
     wanted = Wanted(attempt, iteration, step or "", names, tail, following, raw)
-    if frame.as_json:
+    if frame.as_json and not following:
         frame.document(outputs_document(frame.workspace, loop, wanted))
+        return
+    if _is_done(frame, loop, wanted, Veil() if unveiled else None):
         return
     found = choose_output(frame.workspace, loop, wanted)
     sink = Sink(frame, Veil() if unveiled else veil_for(frame.workspace, found.loop))
     wrote = _print(frame, sink, found, wanted)
     sink.close()
     _remark(frame, found, wrote, following)
+
+
+def _is_done(frame: Frame, text: str, wanted: Wanted, unveiled: Veil | None) -> bool:
+    """Print what is about all below a loop, or as lines of JSON; wait for a loop that has not begun."""
+    if not wanted.following and one_loop(frame.workspace, text).attempt:
+        return False
+    from loopr.ui.cli import below
+
+    scene = frame.workspace.look().scene
+    top = scene.loops[find_id(scene.loops, text)]
+    whole = is_about_all(scene, top, wanted)
+    newest = wanted.attempt is None and wanted.iteration is None and not wanted.step
+    if wanted.following and frame.as_json and not newest:
+        raise UserError("--json with -f follows the latest attempt", hint="leave the other options out")
+    if wanted.following and not whole and not top.attempt and not below.await_beginning(frame, top):
+        return False
+    if wanted.following and newest and (whole or frame.as_json):
+        sink = Sink(frame, Veil())
+        below.follow_below(frame, sink, scene, top, wanted, unveiled=unveiled)
+    elif whole and not wanted.following and (chosen := choose_below(frame.workspace, scene, top, wanted)):
+        sink = Sink(frame, unveiled or veil_for(frame.workspace, top))
+        below.print_below(sink, top, chosen, wanted)
+    else:
+        return False
+    sink.close()
+    return True
 
 
 # --- printing -------------------------------------------------------------------------------------------------------
