@@ -56,9 +56,8 @@ def follow(
         journal = workspace.journal()
     except NotFound:
         return forest, now, False
-    begun = time.monotonic()
-    ends = None if timeout_ms is None else begun + timeout_ms / 1000
-    tail, ticks_at = tail_of(workspace), begun
+    tail, ticks_at = tail_of(workspace), time.monotonic()
+    ends = None if timeout_ms is None else ticks_at + timeout_ms / 1000
     with journal:
         show.show(forest, (), now, tail)
         while True:

@@ -81,6 +81,8 @@ VERBS: Mapping[str, Verb] = {
     "iterate": Verb("sent back", lambda loop, now: loop.status is Status.AWAITING, below=True, asks=True),
 }
 """How each verb takes a group; what is not here takes loops only."""
+DECIDING = frozenset({"approve", "reject", "iterate"})
+"""The verbs with which a person decides on what waits for them."""
 
 
 def group_of(
@@ -104,6 +106,9 @@ def group_of(
         loops = members(scene, text, tops=rule.tops)
     else:
         loops = [each for each in scene.tree.walk(found) if each.id != found]
+        if verb in DECIDING and loops and not any(map(applies, (scene.loops[found], *loops))):
+            hint = f"`loopr tree {found}` says what it waits for; `loopr diff --waiting` shows all that waits for you"
+            raise UserError(f"nothing of {found} waits for {'a word on a file' if file else 'your word'}", hint=hint)
         if applies(scene.loops[found]) or not any(map(applies, loops)):
             return None  # it is meant itself, or the verb says why not
     taken = tuple(each.id for each in loops if applies(each))
@@ -173,6 +178,11 @@ def shown(verb: str, names: Sequence[str]) -> str:
     """List all that would be taken, for whoever is asked."""
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
     return f"{verb} takes {len(names)} loops: {', '.join(names[:MOST_SHOWN])}{more}"
+
+
+def goes_on(verb: str) -> str:
+    """Say how to go on after the list, where nobody is there to be asked."""
+    return "--yes goes on" + ("; `loopr diff --waiting` shows each" if verb in DECIDING else "")
 
 
 def mark(loop: Loop) -> tuple[object, ...]:

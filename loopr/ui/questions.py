@@ -117,7 +117,8 @@ QUESTIONS: Mapping[str, Question] = {
         },
     ),
     "logs": Question(
-        "The output of a loop's latest attempt, or of another one; a long one is best asked for by its tail.",
+        "The output of a loop's latest attempt, or of another one; of a plan or a parent without any the last lines of "
+        "all below it. A long one is best asked for by its tail.",
         lambda workspace, at, given: _logs(workspace, given),
         {
             "loop": _LOOP,

@@ -29,6 +29,7 @@ from loopr.ui.groups import (
     CONVOY,
     VERBS,
     Group,
+    goes_on,
     group_of,
     is_group,
     kept_as_shown,
@@ -167,7 +168,7 @@ def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> No
     listed = [each.id for each in all_of_it if rule.applies(each, seen.now)] or [*course.shown]
     text = shown(wish.name, listed)
     if len(listed) > 1 and not confirm(text):
-        raise UserError(text, hint="--yes goes on")
+        raise UserError(text, hint=goes_on(wish.name))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -174,7 +174,10 @@ def test_many_need_a_yes(four: Desk) -> None:
     """Off a terminal more than one loop of a group is decided on with --yes only, and all of it is listed before."""
     judged(four, "p/a", "p/b", "q/x")
     answer = four("approve", "@c")
-    assert (answer.code, answer.err) == (2, "loopr: approve takes 3 loops: p/a, p/b, q/x\n  hint: --yes goes on\n")
+    assert (answer.code, answer.err) == (
+        2,
+        "loopr: approve takes 3 loops: p/a, p/b, q/x\n  hint: --yes goes on; `loopr diff --waiting` shows each\n",
+    )
     assert status(four, "p/a", "p/b", "q/x") == [Status.AWAITING] * 3
     answer = four("approve", "@c", "--yes")
     assert "3 of 3 loops of @c approved" in notes(answer)

@@ -68,6 +68,9 @@ def test_nothing_that_waits_is_said(shop: Desk, ground: Ground) -> None:
     assert shop("diff", "--waiting", "p") == (0, "", "nothing of p waits for a person's word\n")
     assert shop("diff", "--waiting", "--json").document["waiting"] == []
     assert shop("diff").code == 2
+    for words in (["approve", "p"], ["iterate", "p", "--feedback", "x"]):
+        answer = shop(*words)
+        assert (answer.code, "nothing of p waits for your word" in answer.err) == (2, True)
 
 
 def test_exactly_what_was_shown_is_approved(shop: Desk, ground: Ground) -> None:

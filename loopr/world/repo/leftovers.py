@@ -240,8 +240,8 @@ def _old(ground: Ground) -> Iterator[Leftover]:
     """Name the journals from before of which refs are kept, each once."""
     words = {ref.removeprefix(OLD).partition("/")[0] for ref in read_refs(ground.door, OLD)}
     for word in sorted(words):
-        hint = "the refs of a journal from before; `git update-ref -d` lets one go"
-        yield Leftover("ref", f"old/{word}", OLD + word, False, hint)
+        lines = f"git for-each-ref --format='delete %(refname)' {OLD}{word} | git update-ref --stdin"
+        yield Leftover("ref", f"old/{word}", OLD + word, False, f"the refs of a journal from before: `{lines}`")
 
 
 def _spare(ground: Ground, commit: str, kinds: list[str]) -> tuple[bool, str]:
