@@ -7,11 +7,16 @@ know what a word leads to.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
+from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import UserError
 from loopr.ui.groups import SHOWN, mark
 from loopr.wiring import Scenery, Workspace
+
+if TYPE_CHECKING:
+    from loopr.world.repo.ground import Ground
 
 Mark = tuple[object, ...]
 CHANGED: Mark = ("changed",)
@@ -34,7 +39,39 @@ def shown_at(workspace: Workspace, seen: Scenery, names: Iterable[str], at: int)
             if record.loop is not None and record.event not in _HARMLESS:
                 first.setdefault(record.loop, record.event)
     same = {each: mark(seen.scene.loops[each]) for each in names if each not in first and each in seen.scene.loops}
-    return same | {each: CHANGED for each in names if first.get(each) in _OF_WAITING}
+    changed = {each: CHANGED for each in names if first.get(each) in _OF_WAITING}
+    return same | changed | _moved_since(workspace, seen, same)
+
+
+def shown_now(workspace: Workspace, seen: Scenery, names: Iterable[str]) -> dict[str, Mark]:
+    """Map loops that are shown at this moment to their marks."""
+    known = {each: mark(seen.scene.loops[each]) for each in names}
+    return known | _moved_since(workspace, seen, known)
+
+
+def _moved_since(workspace: Workspace, seen: Scenery, names: Iterable[str]) -> dict[str, Mark]:
+    """Mark the loops whose branch is not where it was judged: somebody has committed there since, in no try."""
+    scene = seen.scene
+    waiting = [scene.loops[each] for each in names if each in scene.loops]
+    waiting = [each for each in waiting if each.status is Status.AWAITING]
+    if not waiting:
+        return {}
+    from loopr.grounds import ground_of_plan  # slow to import
+
+    grounds = {each.plan: ground_of_plan(workspace, scene, each.plan) for each in waiting}
+    return {each.id: CHANGED for each in waiting if has_moved(grounds[each.plan], each)}
+
+
+def has_moved(ground: Ground | None, loop: Loop) -> bool:
+    """Say whether the branch of a loop at rest is not where the engine left it."""
+    from loopr.world.repo.ground import WORK
+    from loopr.world.repo.refs import read_refs
+
+    if ground is None:
+        return False
+    branch, work = ground.branch(loop.name), WORK + loop.name
+    refs = read_refs(ground.door, branch, work)
+    return branch in refs and work in refs and refs[branch] != refs[work]
 
 
 def ensure_shown(scene: Scene, names: Iterable[str], known: Mapping[str, Mark]) -> None:

@@ -33,7 +33,6 @@ from loopr.ui.groups import (
     group_of,
     is_group,
     kept_as_shown,
-    mark,
     members,
     plans_of,
     reached,
@@ -43,7 +42,7 @@ from loopr.ui.groups import (
 from loopr.ui.names import find_id
 from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.requests import Confirm
-from loopr.ui.shown import ensure_shown, shown_at
+from loopr.ui.shown import ensure_shown, shown_at, shown_now
 from loopr.ui.unattended import unattended
 from loopr.ui.views import Row, document, loop_row
 from loopr.ui.vocabulary import DID, HELD, LANE, PROJECT, RULES, Asker, Wish, check
@@ -163,7 +162,7 @@ def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> No
         course.shown = shown_at(workspace, seen, names, int(wish.options["at"]))
     if wish.asks("at") or not found:
         return
-    course.shown = {each: mark(seen.scene.loops[each]) for group in found for each in group.taken}
+    course.shown = shown_now(workspace, seen, [each for group in found for each in group.taken])
     all_of_it = reached(seen.scene, course.shown) if rule.tops else ()
     listed = [each.id for each in all_of_it if rule.applies(each, seen.now)] or [*course.shown]
     text = shown(wish.name, listed)

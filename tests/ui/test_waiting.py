@@ -10,6 +10,7 @@ from loopr.ui.vocabulary import Wish
 from loopr.wiring import Workspace
 from loopr.world.repo.ground import Ground
 from loopr.world.runs import OUTPUT, Runs
+from tests.ui.calls import git
 from tests.ui.scenes import COMMANDS, Desk, flat
 from tests.ui.test_diff import work
 
@@ -122,6 +123,22 @@ def test_a_change_between_the_look_and_the_word(shop: Desk, ground: Ground, monk
     answer = fulfil(workspace, Wish("approve", ("p",), {"at": at}))
     assert [each["id"] for each in answer.done] == ["p/a"]
     assert ("p/b", "it has changed since it was shown") in answer.groups[0].left
+
+
+def test_a_branch_that_somebody_has_moved(shop: Desk, ground: Ground) -> None:
+    """A loop onto whose branch commits came after its check stays, when many are approved; its own name takes it."""
+    await_word(shop, ground, "p/a", "p/b")
+    at = shop("diff", "--waiting", "p", "--json").document["at"]
+    folder = ground.worktrees / "p.b.g1"
+    (folder / "late.txt").write_text("late\n")
+    git(folder, "add", "late.txt")
+    git(folder, "commit", "--quiet", "--message=late")
+    assert "somebody has committed on its branch" in shop("diff", "--waiting", "p").out
+    answer = shop("approve", "p", "--at", str(at))
+    assert "1 has changed since it was shown (p/b)" in answer.err
+    assert shop("approve", "p", "--yes").code == 2
+    assert [shop.loop(f"p/{each}").status for each in "ab"] == [Status.LANDING, Status.AWAITING]
+    assert shop("approve", "p/b").code == 0
 
 
 def test_many_are_sent_back_with_one_word(shop: Desk, ground: Ground) -> None:

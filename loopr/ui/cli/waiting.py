@@ -19,6 +19,7 @@ from loopr.ui.cli.frame import Frame
 from loopr.ui.cli.logs import Sink
 from loopr.ui.groups import is_group, members
 from loopr.ui.names import find_id
+from loopr.ui.shown import has_moved
 from loopr.world.runs import OUTPUT, Runs
 from loopr.world.veil import Veil
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
 
 WORK, FILE = "work", "file"
+MOVED = "somebody has committed on its branch since it was judged: only a word on the loop itself takes it"
 
 
 class Waits(NamedTuple):
@@ -96,7 +98,8 @@ def _work(frame: Frame, scene: Scene, loop: Loop, grounds: dict[str, Ground | No
         ground = grounds[loop.plan]
         if ground is None:
             return about._replace(why=f"it works without git, in {scene.policy.worktrees_dir}/{loop.name}")
-        return about._replace(ground=ground, change=change_of(ground, scene, loop))
+        about = about._replace(ground=ground, change=change_of(ground, scene, loop))
+        return about._replace(why=MOVED) if has_moved(ground, loop) else about
     except LooprError as error:
         return about._replace(why=str(error))
 
