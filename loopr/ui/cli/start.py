@@ -20,6 +20,7 @@ from loopr.ui.bases import Wants, is_home
 from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
+from loopr.ui.cli.listed import with_lists
 from loopr.ui.cli.word import word_of
 from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
 from loopr.ui.edits import details, headline, is_unchanged
@@ -28,6 +29,7 @@ from loopr.ui.folding import fold
 from loopr.ui.following import follow
 from loopr.ui.gate import pass_gate
 from loopr.ui.idle import Idle, idle
+from loopr.ui.lists import ALL_KINDS
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
 
@@ -37,6 +39,8 @@ NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 
 @click.command("start")
 @click.argument("plans", metavar="PLAN...", nargs=-1, required=True)
+@click.option("--from", "kind", type=click.Choice(ALL_KINDS), help="the files are lists of work, exported from there")
+@click.option("--id", "own_id", metavar="ID", help="with --from: the id of the plan that the list becomes")
 @click.option("-n", "--dry-run", is_flag=True, help="show what would be enqueued; write nothing")
 @click.option("--no-run", is_flag=True, help="enqueue, complete what is declared, and start nothing")
 @click.option("--detach", is_flag=True, help="enqueue, and leave the work to an engine in the background")
@@ -56,22 +60,23 @@ def start_verb(
     span: str | None,
     merge: bool,
     yes: bool,
+    **lists: str | None,
 ) -> int:
     """Enqueue plan files, or bring the tree in line with changed ones, and drive the work until it has settled."""
     workspace, limit = frame.workspace, limit_of(span=span, stay=stay)
     if no_run and limit is not None:
         raise UserError("--no-run drives nothing", hint="leave out --no-run, or --stay and --for")
-    paths = [frame.directory / each for each in plans]
+    ask = cache(lambda text: _foretell(frame, text) if dry_run else _confirm(text, yes))
+    paths, listed = with_lists(frame, plans, lists, ask, dry_run=dry_run)
     if not (dry_run or no_run or stay or merge) and (done := idle(workspace, paths)) is not None:
         return _report_idle(frame, done)
     offer_held(frame, ask=not yes and not dry_run)
-    found = read_plans(workspace, paths)
+    found = [*read_plans(workspace, paths), *listed]
     if not dry_run:
         asker, *_ = pass_gate(workspace, "start", plans, lambda scene: [each.id for each in found])
         if asker.lease and not no_run:
             frame.note("a loop drives nothing: an engine that runs takes the plans")
             no_run, detach = True, False
-    ask = cache(lambda text: _foretell(frame, text) if dry_run else _confirm(text, yes))
     if dry_run:
         return _report_all(frame, rehearse(workspace, found, ask, to_run=False))
     if len(found) > 1:  # all of them or none

@@ -1,0 +1,63 @@
+"""What `start` does with lists of work from elsewhere: each becomes a plan before it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from loopr.errors import UserError
+from loopr.ui import render
+from loopr.ui.cli.frame import Frame
+from loopr.ui.enqueueing import rehearse
+from loopr.ui.gate import pass_gate
+from loopr.ui.lists import Listed, kind_of, place_list, read_list
+from loopr.ui.requests import Plan
+
+MOST_REMARKS = 10
+
+
+def with_lists(
+    frame: Frame,
+    given: Sequence[str],
+    said: Mapping[str, str | None],
+    ask: Callable[[str], bool],
+    *,
+    dry_run: bool,
+) -> tuple[list[Path], list[Plan]]:
+    """Put a plan in the place of each list among some files; on paper, return the plans and write nothing.
+
+    What is said of them is the `kind` of their lists, and the `own_id` of the plan.
+    """
+    kind, own_id = said.get("kind"), said.get("own_id")
+    paths = [frame.directory / each for each in given]
+    if own_id is not None and (kind is None or len(paths) != 1):
+        raise UserError("--id names the plan of one list", hint="name one file, and with --from what it is")
+    workspace = frame.workspace
+    if own_id is not None and (kind is None or len(paths) != 1):
+        raise UserError("--id names the plan of one list", hint="name one file, and with --from what it is")
+    kinds = [kind_of(workspace, path, kind) for path in paths]
+    lists = {
+        path: read_list(workspace, path, each, own_id or "") for path, each in zip(paths, kinds, strict=True) if each
+    }
+    if not lists:
+        return paths, []
+    plans = [each.plan for each in lists.values()]
+    if not dry_run:
+        pass_gate(workspace, "start", [str(each) for each in lists], lambda scene: [each.id for each in plans])
+        rehearse(workspace, plans, ask, to_run=False)  # a refusal leaves nothing behind
+    for each in lists.values():
+        _tell(frame, each, fresh=not dry_run and place_list(workspace, each, ask))
+    if dry_run:
+        return [path for path in paths if path not in lists], plans
+    return [lists[path].plan.path if path in lists else path for path in paths], []
+
+
+def _tell(frame: Frame, listed: Listed, *, fresh: bool) -> None:
+    """Say what became of a list."""
+    out = f"; {listed.left_out} are closed, and left out" if listed.left_out else ""
+    word = "wrote" if fresh else "plan"
+    frame.note(f"{word} {render.plain(listed.plan.source)}, taken from {render.plain(listed.source)}{out}")
+    for remark in listed.remarks[:MOST_REMARKS]:
+        frame.note(f"  {render.plain(remark)}")
+    if len(listed.remarks) > MOST_REMARKS:
+        frame.note(f"  … {len(listed.remarks) - MOST_REMARKS} more")

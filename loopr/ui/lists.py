@@ -1,0 +1,173 @@
+"""Lists of work from elsewhere as plans: an export of a tracker, or a task list of spec-kit, each taken once.
+
+What the plan has done already stays in it, whatever the list says by now. Must never know a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr.core.headings import read_items, read_lines
+from loopr.core.imported import Item, open_items, own_ids, plan_of
+from loopr.core.ladder import Ladder
+from loopr.core.marked import Findings
+from loopr.core.model import Status
+from loopr.core.slugs import id_problem, slug
+from loopr.core.speckit import is_task_list, read_task_list
+from loopr.core.trackers import KINDS, read_export
+from loopr.errors import NotFound, PlanError, Problem, SettingsError, UserError
+from loopr.ui.requests import Plan
+from loopr.wiring import Workspace
+from loopr.world.artifacts import digest, parse_artifact
+from loopr.world.publishing import publish
+
+SPEC_KIT = "spec-kit"
+ALL_KINDS = (*KINDS, SPEC_KIT)
+_LARGEST = 64 * 1024 * 1024
+_NAMELESS = frozenset({"issues", "beads", "tasks", "export", "list"})
+_FEATURE = re.compile(r"\d{3,}-")
+_TAKEN = "Taken from"
+
+
+class Listed(NamedTuple):
+    """A plan that was made of a list: where that is, how many of it are left out as closed, and remarks."""
+
+    plan: Plan
+    source: str
+    left_out: int
+    remarks: tuple[str, ...]
+
+
+def kind_of(workspace: Workspace, path: Path, said: str | None) -> str | None:
+    """Say what a file is a list of: as it was said, or by its form; None for a plan."""
+    if said is not None:
+        return said
+    if path.suffix != ".md" or not path.is_file():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return None
+    ladder = Ladder(workspace.policy.types)
+    lines = read_lines(Findings(""), text, 1) if is_task_list(text) else ()
+    return SPEC_KIT if lines and not read_items(lines, ladder, workspace.policy.root_type) else None
+
+
+def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> Listed:
+    """Turn a list into a plan, with the path at which its file belongs; nothing is written yet."""
+    ladder, source = Ladder(workspace.policy.types), workspace.name_of(path)
+    if len(ladder.levels()) < 2:
+        raise SettingsError("the ladder ends at the plan: nothing below it could do a task", hint="give it a child")
+    if own_id and (problem := id_problem(own_id)):
+        raise UserError(problem, hint=f"--id {slug(own_id)}")
+    text = _text(path, source)
+    title, items = _items(kind, text, source, ())
+    plan_id = own_id or _id_of(kind, path, title)
+    done = _done(workspace, plan_id)
+    kept = {theirs for theirs, own in own_ids(items).items() if own in done}
+    if kept and kind == SPEC_KIT:
+        title, items = _items(kind, text, source, kept)
+    left = open_items(items, kept)
+    if not left:
+        raise UserError(
+            f"{source} has nothing that is open", hint=f"{len(items)} are closed" if items else "export it again"
+        )
+    gone = {each.id for each in items} - {each.id for each in left}
+    made = plan_of(left, ladder, plan_id=plan_id, title=title or source, about=_about(kind, source), gone=gone)
+    left_out = sum(each.id in gone and not each.group for each in items)
+    return Listed(_plan(workspace, plan_id, made.text, source), source, left_out, made.remarks)
+
+
+def place_list(workspace: Workspace, listed: Listed, confirm: Callable[[str], bool]) -> bool:
+    """Write the plan of a list where its artifact belongs; tell whether anything is new.
+
+    One that a person has edited since it was started gives way after their word only, one of another list never does.
+    """
+    plan, raw = listed.plan, listed.plan.text.encode()
+    there = plan.path.read_bytes() if plan.path.is_file() else None
+    if there == raw:
+        return False
+    if there is not None:
+        if not _is_of(there, listed.source):
+            hint = "--id NAME gives this list another place"
+            raise PlanError("is the plan of something else", where=plan.source, hint=hint)
+        bound = workspace.look().scene.shared.plans.get(plan.id)
+        edited = bound is None or digest(there) != bound.digest
+        if edited and not confirm(f"{plan.source} was edited since it was started, and would be written anew"):
+            hint = "--yes goes on; or keep it under another name, with an `id:` of its own"
+            raise PlanError("was edited since it was started", where=plan.source, hint=hint)
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    if not publish(plan.path, raw, lambda now: now == there):
+        raise PlanError("was written to meanwhile", where=plan.source, hint="start the list again")
+    return True
+
+
+def _text(path: Path, source: str) -> str:
+    """Read a list."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise PlanError("is larger than 64 MiB", where=source, hint="export what is open only")
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise NotFound("there is no such file", where=source, hint="name the export") from None
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise PlanError(f"cannot be read: {said}", where=source, hint="export it again, as UTF-8") from None
+
+
+def _items(kind: str, text: str, source: str, kept: Collection[str]) -> tuple[str, list[Item]]:
+    """Read the items of a list, and what it is about."""
+    if kind != SPEC_KIT:
+        return "", read_export(kind, text, source)
+    found = read_task_list(text, kept)
+    if not found.items:
+        hint = "a task list has lines such as `- [ ] T001 [P] [US1] Write src/x.py`"
+        raise PlanError("has no tasks as spec-kit writes them", where=f"{source}:1:1", hint=hint)
+    beside = f"The list is {source}; what is beside it says what is wanted, and why."
+    return found.title, [
+        replace(each, body=f"{each.body}\n\n{beside}".strip()) if each.group else each for each in found.items
+    ]
+
+
+def _id_of(kind: str, path: Path, title: str) -> str:
+    """Name the plan of a list after its file, or the folder of its feature."""
+    if kind == SPEC_KIT:
+        folder = path.resolve().parent.name
+        return slug(f"{folder}-tasks" if _FEATURE.match(folder) else title or "tasks")
+    return slug(path.stem) if path.stem not in _NAMELESS else kind
+
+
+def _done(workspace: Workspace, plan_id: str) -> set[str]:
+    """Return the last part of the ids of all that the plan of a list has done already."""
+    scene = workspace.look().scene
+    if plan_id not in scene.loops:
+        return set()
+    last = Ladder(scene.policy.types).levels()[-1]
+    loops = scene.tree.walk(plan_id)
+    return {each.id.rpartition("/")[2] for each in loops if each.type == last and each.status is Status.COMPLETE}
+
+
+def _about(kind: str, source: str) -> str:
+    """Say in a plan where it comes from."""
+    again = f"loopr start {source}" if kind == SPEC_KIT else f"loopr start --from {kind} {source}"
+    return f"{_TAKEN} `{source}`. `{again}` brings it in line with a newer one."
+
+
+def _is_of(there: bytes, source: str) -> bool:
+    """Tell whether a plan was made of this list."""
+    return f"{_TAKEN} `{source}`".encode() in there
+
+
+def _plan(workspace: Workspace, plan_id: str, text: str, source: str) -> Plan:
+    """Read the text back as the plan that it is; what is wrong with it is wrong with the list."""
+    policy, raw = workspace.policy, text.encode()
+    place = policy.place_of(plan_id, policy.root_type)
+    try:
+        artifact = parse_artifact(raw, place, type_name=policy.root_type, types=policy.types, fallback_id=plan_id)
+    except PlanError as error:
+        raise PlanError("", problems=[Problem(each.message, source, each.hint) for each in error.problems]) from error
+    return Plan(place, Path(workspace.place.root) / place, text, digest(raw), artifact)
