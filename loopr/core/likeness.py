@@ -18,6 +18,7 @@ _KEY = re.compile(r"(?P<key>[A-Za-z_-]+):(?:[ \t]+(?P<value>.*))?$")
 _FENCE_LIKE = re.compile(r"(-{2,}|\*{3,}|_{3,}|={3,}|\+{3,}|;{3,})\s*$")
 _CHECK = re.compile(r"\s*[-*+] \[[ xX]\] +\S")
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
+_EXPORTS = (".json", ".jsonl", ".ndjson")
 _OTHERS = re.compile(
     r"(readme|changelog|changes|contributing|license|licence|copying|security|code_of_conduct)\b", re.I
 )
@@ -73,6 +74,9 @@ def doubt_of(text: str, name: str, ladder: Ladder, type_name: str, *, has_comman
         message = f"`{head[0]}:` at the top is not read: it looks like front matter, without the lines `---` around it"
         return Doubt(Position(1, 1), message, FENCES)
     base = name.rpartition("/")[2].casefold()
+    if base.endswith(_EXPORTS):
+        message = "this is an export by its name, and no plan"
+        return Doubt(Position(1, 1), message, "say what it is an export of: --from beads, github or jsonl")
     if not base.endswith(_MARKDOWN):
         return _no_plan(ladder, type_name, "this is no Markdown by its name, and has no outline")
     if has_command:
