@@ -20,6 +20,7 @@ from loopr.core.observations import Trouble
 from loopr.driving.acts import Asked, Do, Run, Tell
 from loopr.driving.agents import level_of
 from loopr.driving.attempting import folder_of, used_by
+from loopr.driving.checkout_only import with_checkout
 from loopr.driving.guarding import settings_of
 from loopr.driving.kit import Kit, Task
 from loopr.driving.lookout import begin_watch, end_watch
@@ -146,6 +147,8 @@ def _ask(
     if answer.share is not None and task.loop.lane is not None:
         yield Tell(level_of(task.loop.lane, answer.share))
     trouble = harm or trouble_in(task, answer)
+    if trouble is not None and harm is None and judge.reviewer is None:
+        trouble = yield Do(partial(with_checkout, kit, task, judge.command, trouble, answer.said))
     if trouble is not None and trouble.failure is Failure.REFUSED:
         words = _told(judge, answer.said, candidate)
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, words))

@@ -21,6 +21,7 @@ from loopr.core.observations import Trouble
 from loopr.core.plan_observations import PlanStands, TipsFound
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until, insist
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
+from loopr.driving.checkout_only import with_checkout
 from loopr.driving.handovers import is_plain_file, keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.lookout import blame, tell_changed
@@ -259,6 +260,7 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome, harm: Trouble | None) -> _T
     advice = advice._replace(message=veil.over(advice.message)) if advice is not None else None
     said = Said(veil.over_bytes(tail_of(run)) if heard is None else heard.text.encode(), folder)
     trouble = trouble_of(outcome, advice, said, task.limits, heard.report if heard is not None else None)
+    trouble = with_checkout(kit, task, task.command, trouble, said)
     used = used_by(advice, heard, outcome.wall_ms)
     text = feedback.bounded(said.tail) if trouble is not None else ""
     if problems and (trouble is None or trouble.failure is Failure.REFUSED):
