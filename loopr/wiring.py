@@ -150,10 +150,14 @@ class Workspace:
         """Read a plan file: its name, path, text, digest and what it says."""
         from loopr.hands import read_plan_file
 
+        given = path
         try:
             path = path.resolve()
         except RuntimeError as error:
             raise PlanError("is a link in a circle", where=str(path), hint="put the file itself there") from error
+        if given.is_symlink() and not path.exists():
+            hint = "point it at the plan, or put the file itself there"
+            raise NotFound(f"is a link to {given.readlink()}, which is not there", where=str(given), hint=hint)
         name = self.name_of(path)
         return name, path, *read_plan_file(path, name, self.policy)
 

@@ -84,6 +84,8 @@ def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) 
 
 def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = False) -> Iterator[Event]:
     """Hold a loop with its subtree, `project:NAME` or `workspace`; a live attempt ends by itself unless `at_once`."""
+    if scene.tree.done(scope):
+        return  # nothing of it is left to hold
     if scope == WORKSPACE or scope.startswith("project:"):
         if scope not in scene.shared.holds:
             yield w.ScopeHeld(scope, by, reason)
@@ -160,7 +162,8 @@ def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
         yield from (e.Retried(each, by) for each in stuck)
         return
     if loop_id not in late and loop.status not in _STUCK:
-        raise _refuse(loop, "retry", _AGAIN.get(loop.status, _NOT_OVER))
+        held = next((f"`loopr resume {each.id}`" for each in scene.tree.walk(loop_id) if each.hold is not None), "")
+        raise _refuse(loop, "retry", f"{held} lets go on what is held" if held else _AGAIN.get(loop.status, _NOT_OVER))
     below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
     for each in below:
         if each.id == loop_id or each.status is Status.CANCELLED:

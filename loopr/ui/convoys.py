@@ -15,7 +15,7 @@ from loopr.errors import NotFound
 from loopr.ui.views import Row, document, instant, loop_row
 
 _FOR_OTHERS = ("parent", "needs")
-_NEXT = "no gate is closed: it is next in its turn"
+_NEXT = "no gate is closed: it waits for its turn, `loopr next`"
 
 
 def convoy_name(text: str) -> str:

@@ -784,3 +784,11 @@ def test_a_file_of_a_persons_own_is_told(desk: Desk) -> None:
         "  new: p/a/one",
         "  done by a file: p/a",
     ]
+
+
+def test_a_link_that_leads_nowhere_is_told_as_one(desk: Desk) -> None:
+    """A plan file that is a link to nothing is named with where it leads: exit 3."""
+    (desk.folder / "plan.md").symlink_to("plans/gone.md")
+    answer = desk("start", "--no-run", desk.folder / "plan.md")
+    assert answer.code == 3
+    assert "plan.md is a link to plans/gone.md, which is not there" in answer.err

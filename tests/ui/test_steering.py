@@ -594,3 +594,28 @@ def test_a_convoy_lands(shop: Desk) -> None:
 def test_no_convoy_yet(desk: Desk, tmp_path: Path) -> None:
     """Where there is none, `list` says how one is made."""
     assert notes(convoy(desk, "list")) == ["there is no convoy yet: `loopr convoy create @NAME ID...`"]
+
+
+def test_what_is_done_is_not_paused(desk: Desk) -> None:
+    """Nothing of it is left to start: that is said, nothing changes, and in a group the others are paused."""
+    desk.write("loopr.yml", "types:\n  plan: {child: code}\n  code: {run: make code}\n")
+    plan = "---\nid: p\ncodes: [{id: a}, {id: b}]\n---\n# P\n"
+    desk.start(plan)
+    assert "p/a" in desk.choose()
+    desk.land("p/a")
+    before = seq(desk)
+    assert notes(desk("pause", "p/a")) == ["p/a: it is done: nothing of it is left to start"]
+    assert seq(desk) == before
+    convoy(desk, "create", "@both", "p/a", "p/b")
+    assert desk("pause", "@both").code == 0
+    assert (desk.loop("p/a").hold, desk.loop("p/b").hold is not None) == (None, True)
+
+
+def test_what_is_held_is_let_go_on_by_resume(four: Desk) -> None:
+    """After `cancel p` and `retry p` the plan is still held, and what was cleared has not failed: both say so."""
+    four("cancel", "p", "--yes")
+    assert notes(four("retry", "p"))[-1] == "next: `loopr resume p`"
+    assert notes(four("resume", "p")) == [ALONE]
+    four("clear", "p/c")
+    refused = four("retry", "p")
+    assert (refused.code, "`loopr resume p/c` lets go on what is held" in refused.err) == (2, True)

@@ -27,7 +27,7 @@ def test_a_loop_that_waits(desk: Desk) -> None:
 def test_a_loop_that_is_next(shop: Desk) -> None:
     """A loop without a closed gate says that it is its turn that it waits for."""
     shop.start(flat(["a"]))
-    assert shop.lines("why", "a")[0] == "p/a (spec): no gate is closed: it is next in its turn"
+    assert shop.lines("why", "a")[0] == "p/a (spec): no gate is closed: it waits for its turn, `loopr next`"
     body = shop("why", "a", "--json").document
     assert (body["runnable"], body["gates"]) == (True, [])
 

@@ -325,7 +325,7 @@ def why_verb(frame: Frame, loop: str) -> None:
 def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[str]:
     """Set the reasons, the score and the story below each other."""
     score, loop = body["score"], scene.loops[body["id"]]
-    state = "no gate is closed: it is next in its turn" if body["runnable"] else f"{loop.status}"
+    state = "no gate is closed: it waits for its turn, `loopr next`" if body["runnable"] else f"{loop.status}"
     lines = [f"{loop.id} ({loop.type}): {state}"]
     if scene.taken_over(loop) is not None or views.stand_in(scene, loop, now):
         lines += render.wrap(f"  {'agent':9} ", render.plain(_agent(scene, loop, now)), frame.width)

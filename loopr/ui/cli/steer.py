@@ -6,6 +6,7 @@ decided.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +25,8 @@ from loopr.ui.vocabulary import RULES, Wish
 
 STOPPING = "stopping"
 _STOPS = frozenset({"stopped", "cancelled"})
+
+_RESUMES = re.compile(r"`loopr (resume [^`]+)`")
 
 
 def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
@@ -108,10 +111,22 @@ def _next(wish: Wish, answer: Answer, *, serves: bool) -> list[str]:
         return ways
     if wish.name == "convoy":
         return [f"convoy show {answer.done[0]['id']}"]
-    if wish.name == "dispatch" or not serves:
-        return ["next" if wish.name == "dispatch" else "run"]
+    if wish.name == "dispatch":
+        return ["next"]
+    if paused := _paused(answer):
+        return paused
+    if not serves:
+        return ["run"]
     loops = [row["id"] for row in answer.done if row["loop"] is not None]
     return [f"wait {_some(_tops(loops))}" if loops else "tree"]
+
+
+def _paused(answer: Answer) -> list[str]:
+    """Say what lets go on what was done here and is paused, by itself or above."""
+    loops = (row["loop"] for row in answer.done if row["loop"] is not None)
+    reasons = (gate["reason"] for loop in loops for gate in loop["gates"][:1] if gate["gate"] == "paused")
+    found = (_RESUMES.search(each) for each in reasons)
+    return list(dict.fromkeys(each[1] for each in found if each is not None))[:MOST_NAMED]
 
 
 def _tops(ids: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ import click
 
 from loopr.core.forest import Forest
 from loopr.core.gates import first_closed
+from loopr.core.grouping import ready_loops
 from loopr.core.model import Status
 from loopr.core.scene import Scene
 from loopr.core.settled import Standing, is_settled, standing
@@ -20,6 +21,7 @@ from loopr.ui.following import follow
 from loopr.ui.groups import CONVOY, PROJECT, plans_of
 from loopr.ui.names import find_id
 from loopr.ui.progress import on_stderr
+from loopr.ui.telling import within
 from loopr.ui.times import read_duration
 
 TIMED_OUT = 75
@@ -46,7 +48,9 @@ def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
     forest, now, timed_out = follow(frame.workspace, loops, show, over, timeout_ms)
     found = stands(forest, wanted, now)
     show.close(forest, now)
-    if not timed_out and found is not Standing.DONE and frame.workspace.engine() is None:
+    runnable = any(within(set(loops), each.id) for each in ready_loops(forest, now))
+    rests = found is Standing.STUCK and not runnable  # what is stuck no engine lets go on
+    if not timed_out and found is not Standing.DONE and not rests and frame.workspace.engine() is None:
         frame.note(ALONE)
     _report(frame, forest, wanted, now, {"standing": found.name.lower(), "timed_out": timed_out})
     return TIMED_OUT if timed_out else found.value
