@@ -22,6 +22,7 @@ from loopr.core.entries import Artifact, plan_identity
 from loopr.core.events import Event
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.moving import begin
+from loopr.core.redoing import begin_round
 from loopr.core.scene import Scene
 from loopr.core.trust import (
     approve_file,
@@ -55,6 +56,7 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
         may_take_file(scene, known, file)  # or nothing of it is decided
     if known is None:
         yield e.Declared(seen.plan, scene.policy.root_type, None, terms)
+    yield from begin_round(scene, seen.plan)
     if bound is None:
         yield w.PlanBound(seen.plan, seen.source, seen.digest, seen.base_branch, seen.base_commit, seen.repo)
         yield from begin(scene, seen.plan, seen.base_commit)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+STALE, REDO = "stale", "redo"
+"""Why work is done again that is older than what it rests on, and the setting that has it so."""
+
 
 class Ask(NamedTuple):
     """The wish that complete work be done again: `cause` in words, by whom, and the loop whose landing led to it.
@@ -56,3 +59,8 @@ class Round(NamedTuple):
 
 
 NO_ROUND = Round()
+
+
+def redo_words(cause: str, landed: str) -> str:
+    """Say why work is to be done again, and which landing led to it."""
+    return f"{cause}, since {landed} landed" if landed else cause

@@ -6,20 +6,25 @@ grants it (`choose.py`). By a rule, each loop is asked at most once between two 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from loopr.core.events import Event
 from loopr.core.model import Loop, Status
+from loopr.core.redo import REDO, STALE
 from loopr.core.redo_events import RedoAsked, RedoBegan, RoundBegan
 from loopr.core.scene import Scene
 from loopr.core.staleness import is_stale, resting_on, stale_because, stale_below
 
-STALE = "stale"
-REDO = "redo"
+DAY_MS = 86_400_000
 
 
-def may_redo(scene: Scene, loop: Loop) -> bool:
-    """Say whether complete work can be asked to be done again: an attempt has done it, and it is not asked already."""
+def may_redo(scene: Scene, loop: Loop, *, stale: bool = False) -> bool:
+    """Say whether complete work can be asked to be done again: an attempt has done it, and it is not asked already.
+
+    `stale`: only if it is.
+    """
+    if stale and not is_stale(scene.tree, loop):
+        return False
     if loop.status is not Status.COMPLETE or loop.past.ask is not None or scene.settles(loop):
         return False
     return loop.past.made > 0 or (bool(loop.landed) and not loop.offers.counts)
@@ -42,11 +47,11 @@ def redo_after(scene: Scene, before: Loop) -> Iterator[Event]:
     loop, ask = scene.loops[before.id], before.past.ask
     changed = loop.past.changed == scene.shared.grants and loop.past.changed != 0
     if changed and (ask is not None and ask.cascades):
-        for each in resting_on(scene.tree, loop):
+        for each in sorted(resting_on(scene.tree, loop), key=scene.tree.order):
             yield from ask_redo(scene, each, ask.cause, ask.by, cascades=True, landed=loop.id)
     if not _redoes(scene):
         return
-    for each in resting_on(scene.tree, loop) if changed else ():
+    for each in sorted(resting_on(scene.tree, loop), key=scene.tree.order) if changed else ():
         yield from _by_rule(scene, scene.loops[each.id], loop.id)
     if loop.status is Status.COMPLETE and _is_redone(scene, loop) and is_stale(scene.tree, loop):
         yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
@@ -68,25 +73,55 @@ def _by_rule(scene: Scene, loop: Loop, landed: str) -> Iterator[Event]:
         yield from ask_redo(scene, loop, STALE, landed=landed)
 
 
+def owes_redo(scene: Scene, plan: str) -> list[Loop]:
+    """List the stale loops of a plan that a start has done again, since their types say so."""
+    return [each for each in stale_below(scene.tree, plan) if _is_redone(scene, each)] if _redoes(scene) else []
+
+
 def begin_round(scene: Scene, plan: str) -> Iterator[Event]:
-    """Let each loop of a plan be done again once more by a rule, and ask for those that wait for that."""
+    """Start a plan anew: each of its loops may be done again once more by a rule; ask for those that wait for that."""
+    yield from _next_round(scene, plan)
+    for loop in owes_redo(scene, plan):
+        yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
+
+
+def _next_round(scene: Scene, plan: str) -> Iterator[Event]:
+    """Begin another round of a plan, if anything was asked for in the present one."""
     if scene.shared.round(plan).used_at:
         yield RoundBegan(plan)
-    if _redoes(scene):
-        for loop in stale_below(scene.tree, plan):
-            if _is_redone(scene, loop):
-                yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
 
 
-def redo_stale(scene: Scene, plans: tuple[str, ...], by: str) -> Iterator[Event]:
-    """Ask for all that is stale in some plans to be done again, and for what rests on it where that lands something."""
-    for plan in plans:
-        found = [each for each in stale_below(scene.tree, plan) if may_redo(scene, each)]
-        if found and scene.shared.round(plan).used_at:
+def redo_all(scene: Scene, plan: str, causes: Mapping[str, str], by: str = "") -> Iterator[Event]:
+    """Ask for loops of a plan to be done again, each for its own cause, and for what rests on them in its turn.
+
+    Where any can be, a new round of the plan begins: who asks so knows of something new.
+    """
+    loops = [scene.loops[each] for each in causes if each in scene.loops]
+    able = [each for each in loops if may_redo(scene, each)]
+    if able:
+        yield from _next_round(scene, plan)
+    for loop in able:
+        yield from ask_redo(scene, loop, causes[loop.id], by, cascades=True, again=True)
+
+
+def redo_stale(scene: Scene, names: Iterable[str], by: str) -> Iterator[Event]:
+    """Ask for those loops of some that are stale to be done again, and for what rests on them in its turn."""
+    loops = [scene.loops[each] for each in names]
+    found = [each for each in loops if may_redo(scene, each, stale=True)]
+    for plan in dict.fromkeys(each.plan for each in found):
+        yield from _next_round(scene, plan)
+    for loop in found:
+        landed = stale_because(scene.tree, loop)[0]
+        yield from ask_redo(scene, loop, STALE, by, cascades=True, landed=landed, again=True)
+
+
+def begin_daily(scene: Scene, now: int) -> Iterator[Event]:
+    """Begin another round of each plan whose present one is a day old, for an engine that stays."""
+    for plan, known in list(scene.shared.rounds.items()):
+        if known.used_at and now - known.used_at >= DAY_MS and plan in scene.loops:
             yield RoundBegan(plan)
-        for loop in found:
-            landed = stale_because(scene.tree, loop)[0]
-            yield from ask_redo(scene, loop, STALE, by, cascades=True, landed=landed, again=True)
+            for loop in owes_redo(scene, plan):
+                yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
 
 
 def begins(loop: Loop) -> Iterator[Event]:

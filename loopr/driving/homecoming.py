@@ -20,6 +20,8 @@ from loopr.core import observations as o
 from loopr.core.forest import Forest
 from loopr.core.model import Bound
 from loopr.core.shared import moved_key
+from loopr.core.staleness import stale_below
+from loopr.core.tree import Tree
 from loopr.driving.acts import Act, Do, Run, Tell
 from loopr.driving.hooks import inherited
 from loopr.driving.jobs import Jobs, Key
@@ -64,6 +66,7 @@ class Homecoming:
         self._kit, self._jobs = kit, jobs
         self._owed: dict[str, _Owed] = {}
         self._home: dict[str, int] = {}
+        self._stale: dict[str, tuple[int, bool]] = {}
         self._next = 0
 
     @property
@@ -98,7 +101,17 @@ class Homecoming:
         tree, grounds = forest.tree, self._kit.grounds
         plans = [plan for plan, bound in forest.shared.plans.items() if bound.repo in grounds and plan in tree.loops]
         waiting = {forest.loops[each].plan for each in tree.offered}  # a person has not had their word yet
-        return {plan: tree.done_at(plan) for plan in plans if tree.done(plan) and plan not in waiting}
+        done = {plan: tree.done_at(plan) for plan in plans if tree.at_rest(plan) and plan not in waiting}
+        return {plan: at for plan, at in done.items() if not self._is_stale(tree, plan, at)}
+
+    def _is_stale(self, tree: Tree, plan: str, done_at: int) -> bool:
+        """Say whether something of a plan that is done is stale, which is for a person; looked at once."""
+        if not tree.needers or not tree.changed(plan):
+            return False
+        known = self._stale.get(plan)
+        if known is None or known[0] != done_at:
+            known = self._stale[plan] = done_at, bool(stale_below(tree, plan))
+        return known[1]
 
     def go_on(self, forest: Forest, now: int) -> None:
         """Begin the landing that is due, one at a time."""

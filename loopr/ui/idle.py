@@ -14,6 +14,7 @@ from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import SettingsError
 from loopr.ui.bases import base_has_news
+from loopr.ui.older import owes_redo
 from loopr.ui.unread import unread
 from loopr.wiring import Workspace, differs
 from loopr.world.place import commit_of
@@ -58,7 +59,12 @@ def _is_done(workspace: Workspace, scene: Scene, plan: str) -> bool:
     """Say whether all of a plan is done, its files are those that count, and its branch is where it stands."""
     bound, tip = scene.shared.plans[plan], scene.shared.tip(plan)
     source = workspace.place.root / bound.source
-    if not scene.tree.done(plan) or tip.moving is not None or bound.repo not in ("", OWN_REPO):
+    if (
+        not scene.tree.at_rest(plan)
+        or owes_redo(scene, plan)
+        or tip.moving is not None
+        or bound.repo not in ("", OWN_REPO)
+    ):
         return False
     if not source.is_file() or differs(source, bound.digest) or bound.source in scene.shared.kept:
         return False

@@ -16,6 +16,7 @@ from loopr.core.offering import offered_words
 from loopr.core.settled import Standing, standing
 from loopr.ui import render, views
 from loopr.ui.folding import Line, fold
+from loopr.ui.older import stale_lines, stale_loops
 from loopr.ui.telling import within
 
 Tail = Callable[[Loop], str]
@@ -157,6 +158,7 @@ def last_word(forest: Forest, tops: Sequence[str], now: int, width: int, is_home
     lines += _named("paused", [f"{each.id}: `loopr resume {each.id}`" for each in held])
     lines += _named("waiting", _waiting(forest, tops, now))
     lines += _named("missing", _missing(forest, tops))
+    lines += _named("stale", list(stale_lines(forest, sorted({each.partition("/")[0] for each in tops}))))
     lines += _named("problem", [render.at_place(*each) for each in sorted(forest.shared.problems.items())])
     return [*lines, f"next: {_next(forest, tops, now, is_home)}"]
 
@@ -202,15 +204,19 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
         first = next(iter(_listed(forest, tops, status)), None)
         if first is not None:
             return f"`loopr {verb} {first.id}`"
-    unfinished = next((each for each in tops if not forest.tree.done(each)), None)
+    unfinished = next((each for each in tops if not forest.tree.at_rest(each)), None)
     if unfinished is None:
+        old = next((each for each in tops if stale_loops(forest, [each])), None)
         plans = (each for each in tops if each in forest.shared.plans and _has_something_to_land(forest, each))
         away = next((each for each in plans if not is_home(forest, each)), None)
-        return f"`loopr land {away}`" if away else "`loopr tree`"
+        home = f"`loopr land {away}`" if away else "`loopr tree`"
+        return f"`loopr retry --stale {old}`, or {home}" if old is not None else home
     if forest.shared.engine.draining or _may_go_on(forest, tops, now):
         return "`loopr run` goes on"
     if forest.tree.below[unfinished].running or forest.loops[unfinished].status in OCCUPYING:
         return f"`loopr tree {unfinished}`"
+    if forest.tree.done(unfinished):
+        return f"`loopr why {next(each for each in forest.tree.redoing if within({unfinished}, each))}`"
     return f"`loopr why {_first_open(forest, unfinished)}`"
 
 

@@ -17,6 +17,7 @@ from loopr.core.offering import words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.ui.folding import Line
+from loopr.ui.older import age_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.views import agent_of, stand_in
 
@@ -127,7 +128,7 @@ def _cells(scene: Scene, line: Line, now: int, said: Said) -> tuple[str, str, st
     loop = line.loop
     if loop is None:
         return line.lead, "", "", "", f"… {len(line.left_out)} more: {_summary(scene, line.left_out)}"
-    gate = first_closed(scene, loop, now) if loop.status is Status.PENDING else None
+    gate = first_closed(scene, loop, now) if loop.waits else None
     details = [detail(scene, loop, gate, now)]
     if loop.offers.offered and gate is None:
         details.append(f"offered: {words_for(loop)}")
@@ -158,7 +159,8 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
         return " · ".join(filter(None, [tries, say_duration(now - since), _stand_in(scene, loop, now)]))
     if loop.status in (Status.PARKED, Status.FAILED):
         return plain(loop.reason)
-    words = list(filter(None, [left_by(scene, loop), f"{loop.iteration} tries" if loop.iteration > 1 else ""]))
+    age = plain(age_words(scene, loop, gate))
+    words = list(filter(None, [age, left_by(scene, loop), f"{loop.iteration} tries" if loop.iteration > 1 else ""]))
     if loop.spent.tokens:
         words.append(f"{say_tokens(loop.spent.tokens)} tok")
     if loop.hold is not None:

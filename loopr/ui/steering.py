@@ -6,7 +6,7 @@ know what a wish leads to (`core/wishes.py`), nor a terminal or a protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
@@ -17,8 +17,8 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
 from loopr.core.observations import FileSeen
+from loopr.core.redoing import may_redo
 from loopr.core.scene import Scene
-from loopr.core.shared import WORKSPACE
 from loopr.core.turn import perform
 from loopr.engine import Engine
 from loopr.errors import EngineHeld, NotFound, Problem, UserError, WorldError
@@ -30,17 +30,16 @@ from loopr.ui.groups import (
     VERBS,
     Group,
     goes_on,
-    group_of,
-    is_group,
     kept_as_shown,
     members,
-    plans_of,
     reached,
     rows,
     shown,
 )
+from loopr.ui.meant import meant_by
 from loopr.ui.names import find_id
 from loopr.ui.offers import bring_in_line, kept_file, of_plans
+from loopr.ui.older import asks_to_redo, depending_words, is_left, some
 from loopr.ui.requests import Confirm
 from loopr.ui.shown import ensure_shown, shown_at, shown_now
 from loopr.ui.unattended import unattended
@@ -53,7 +52,7 @@ STOPPED = DID[e.Stopped]
 _AGAIN = frozenset({"reset", "retry"})
 _HOLDS = frozenset({"pause", "resume", "cancel", "clear", "retry"})
 """Wishes that need no settings but those from before."""
-_FLAGS = ("all", "now", "fresh", "file")
+_FLAGS = ("all", "now", "fresh", "stale", "file")
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 
 
@@ -86,6 +85,8 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         _rehearse(workspace, course)  # so that a refusal leaves nothing behind
     if wish.asks("fresh"):
         _ask(workspace, course, confirm)
+    if wish.asks("stale"):
+        _ask_on_stale(workspace, course, confirm)
     with deciding(workspace) as engine:
         bases = _follow_bases(engine, workspace, wish)
         course.read = partial(kept_file, engine)
@@ -109,7 +110,7 @@ def _follow_bases(engine: Engine, workspace: Workspace, wish: Wish) -> Row:
     said: list[str] = []
     with suppress(UserError, WorldError):  # what is wrong is told by the wish itself, or by who needs the branch
         loops = engine.forest.loops
-        names = _meant(engine.forest, wish, engine.mind.now()).names
+        names = meant_by(engine.forest, wish, engine.mind.now()).names
         for plan in dict.fromkeys(loops[each].plan for each in names if each in loops):
             said += filter(None, [follow_base(engine, workspace, plan, anew=wish.asks("fresh"))])
     return {"bases": said}
@@ -144,8 +145,7 @@ def _ask(workspace: Workspace, course: Course, confirm: Confirm) -> None:
     forest, _, now = workspace.ponder()
     perform(forest, course(forest, now), now)
     found = {each for name in course.names for each in descendants(forest.tree, name)}.difference(course.names)
-    depend = f"{len(found)} loop{' depends' if len(found) == 1 else 's depend'} on that: {_some(sorted(found))}"
-    text = f"{_some(course.names)} would be made anew; {depend if found else 'nothing depends on that'}"
+    text = f"{some(course.names)} would be made anew; {depending_words(forest, found)}"
     if not confirm(text):
         raise UserError(text, hint="--yes goes on")
 
@@ -157,7 +157,7 @@ def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> No
     if rule is None or not rule.asks or wish.asks("all") or not workspace.remembers():
         return
     seen = workspace.look()
-    names, found = _meant(seen.scene, wish, seen.now)
+    names, found = meant_by(seen.scene, wish, seen.now)
     if wish.asks("at"):
         course.shown = shown_at(workspace, seen, names, int(wish.options["at"]))
     if wish.asks("at") or not found:
@@ -170,10 +170,15 @@ def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> No
         raise UserError(text, hint=goes_on(wish.name))
 
 
-def _some(names: Sequence[str]) -> str:
-    """Name a few."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+def _ask_on_stale(workspace: Workspace, course: Course, confirm: Confirm) -> None:
+    """Show what is stale, and go on with exactly that if it is wanted."""
+    if not workspace.remembers():
+        return
+    seen = workspace.look()
+    course.only = meant_by(seen.scene, course.wish, seen.now).names
+    old = [each for each in course.only if may_redo(seen.scene, seen.scene.loops[each], stale=True)]
+    if len(old) > 1 and not confirm(text := asks_to_redo(old)):
+        raise UserError(text, hint="--yes goes on")
 
 
 # --- on its way through a mind --------------------------------------------------------------------------------------
@@ -190,10 +195,11 @@ class Course:
         self.groups: list[Group] = []
         self.shown: Mapping[str, tuple[object, ...]] | None = None  # how the loops of groups were when they were shown
         self.read: Callable[[Loop, str], FileSeen] | None = None
+        self.only: tuple[str, ...] | None = None  # the stale loops that were shown
 
     def __call__(self, forest: Forest, now: int) -> Iterator[Event]:
         """Decide; if somebody was faster, all of it anew."""
-        meant = _meant(forest, self.wish, now)
+        meant = meant_by(forest, self.wish, now)
         self.names, self.groups, self.events = *meant, []
         if self.shown is not None:
             self.groups = kept_as_shown(forest, meant.groups, self.shown, VERBS[self.wish.name].did)
@@ -201,6 +207,8 @@ class Course:
             self.names = tuple(each for each in meant.names if each not in stays)
             if self.wish.asks("at"):
                 ensure_shown(forest, set(self.names) - self._kept(), self.shown)
+        if self.only is not None:
+            self.names = tuple(each for each in meant.names if each in self.only)
         for event in _decided(forest, self.names, Asker(self.wish, self._by, now, self.read)):
             self.events.append(event)
             yield event
@@ -211,7 +219,7 @@ class Course:
 
     def answer(self, forest: Forest, now: int) -> Answer:
         """Say what has become of the wish, in the state that it has led to."""
-        wish, already = self.wish, RULES[self.wish.name].already
+        wish, already = self.wish, RULES[self.wish.name].already if not self.wish.asks("stale") else is_left
         done = tuple({"id": name, "did": did} | _about(forest, name, now) for name, did in self._did())
         touched = {row["id"] for row in done if row["did"] != STOPPED}
         subjects = (f"@{convoy_name(wish.says('name'))}",) if wish.name == "convoy" else self.names
@@ -293,57 +301,5 @@ def touched(scene: Scene, wish: Wish) -> list[str]:
         for text in texts
         if not text.startswith((CONVOY, LANE))
     ]
-    meant = _meant(scene, wish, 0).names
+    meant = meant_by(scene, wish, 0).names
     return [*meant, *of_convoys, *others, *(known.members if known is not None else ())]
-
-
-# --- names ----------------------------------------------------------------------------------------------------------
-
-
-class Meant(NamedTuple):
-    """What a wish is about: the names of all that is meant, each once, and the groups that some of them come from."""
-
-    names: tuple[str, ...]
-    groups: list[Group]
-
-
-def _meant(scene: Scene, wish: Wish, now: int) -> Meant:
-    """Return what is meant; all that is unknown is told together."""
-    if wish.asks("all"):
-        return Meant(tuple(_waiting(scene)) if wish.name == "clear" else (WORKSPACE,), [])
-    names: dict[str, None] = {}
-    groups: list[Group] = []
-    problems: list[Problem] = []
-    for text in wish.ids:
-        try:
-            found, group = _named(scene, text, wish), None
-            if found is None or found in scene.loops:
-                how = {"file": wish.asks("file"), "stop": wish.asks("now")}
-                group = group_of(scene, wish.name, text, found, now, **how)
-        except NotFound as error:
-            problems += error.problems
-            continue
-        groups += [group] if group is not None else []
-        names |= dict.fromkeys(group.taken if group is not None else [found or text])
-    if problems:
-        raise NotFound("", problems=problems)
-    return Meant(tuple(names), groups)
-
-
-def _waiting(scene: Scene) -> Iterator[str]:
-    """List what stands in the queue and is not held."""
-    return (each.id for each in scene.tree.walk() if each.status is Status.PENDING and each.hold is None)
-
-
-def _named(scene: Scene, text: str, wish: Wish) -> str | None:
-    """Return the name of what a text means: a loop, or a lane or a project where those may be meant; None: a group."""
-    prefix = next((each for each in RULES[wish.name].prefixes if text.startswith(each)), None)
-    if prefix is None and wish.name in VERBS and is_group(text):
-        if wish.asks("fresh"):
-            raise UserError(f"--fresh makes loops anew, and {text} is a group", hint="name the loops themselves")
-        return None
-    if prefix is None:
-        return find_id(scene.loops, text)
-    if prefix == PROJECT and text not in scene.shared.holds:
-        plans_of(scene, text)  # one that nobody knows is refused
-    return text

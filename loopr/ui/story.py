@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from loopr.core.offers import FILE
+from loopr.core.redo import redo_words
 from loopr.ui.views import Row, instant
 
 
@@ -96,11 +97,6 @@ def _redo(data: Mapping[str, Any]) -> str:
     """Tell why work is to be done again, and who says so."""
     said = redo_words(str(data.get("cause", "")), str(data.get("landed", "")))
     return f"to be done again: {said}" + (f"; asked by {data['by']}" if data.get("by") else "")
-
-
-def redo_words(cause: str, landed: str) -> str:
-    """Say why work is to be done again, and which landing led to it."""
-    return f"{cause}, since {landed} landed" if landed else cause
 
 
 def _kept(data: Mapping[str, Any]) -> str:

@@ -22,9 +22,10 @@ from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.offering import MOST_NAMED, words_for
 from loopr.core.offers import FILE
+from loopr.core.redo import redo_words
 from loopr.core.redo_events import RedoAsked
 from loopr.ui.render import left_by, plain
-from loopr.ui.story import foreign, moved_words, redo_words
+from loopr.ui.story import foreign, moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.views import stand_in
 

@@ -25,9 +25,11 @@ from loopr.core.releasing import releases
 from loopr.core.scene import Scene
 from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE, Lane
+from loopr.core.staleness import is_stale, stale_because
 from loopr.core.tips import BRANCH_PLACE
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
+from loopr.ui.older import redo_row, stale_lines, stale_row, stale_rows
 from loopr.ui.warnings import budget_warnings, warnings
 
 Row = dict[str, Any]
@@ -87,6 +89,8 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "started_at": instant(loop.lease.started_at) if loop.lease else None,
         "updated_at": instant(loop.updated),
         "reason": loop.reason or None,
+        "stale": stale_because(scene.tree, loop) if is_stale(scene.tree, loop) else [],
+        "redo": redo_row(loop),
     }
 
 
@@ -219,10 +223,12 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "problems": problems(scene),
             "moved": moved_rows(scene),
             "offered": [offered_row(scene, scene.loops[each]) for each in sorted(scene.tree.offered)],
+            "stale": stale_rows(scene),
             "warnings": [
                 *warnings(scene, depth),
                 *budget_warnings(scene, now, instant),
                 *denied(scene, now),
+                *stale_lines(scene),
                 *(f"{each} has changed: start it again" for each in changed),
             ],
         },
@@ -309,6 +315,8 @@ def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
             "runnable": not gates,
             "gates": [gate_row(gate) for gate in gates],
             "offered": offered_row(scene, loop) if loop.offers.offered else None,
+            "stale": stale_row(scene, loop),
+            "redo": redo_row(loop),
             "score": score(scene.policy, loop, now, scene.priority_of(loop))._asdict(),
             "story": story,
         },

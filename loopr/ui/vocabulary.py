@@ -18,6 +18,8 @@ from loopr.core.events import Event
 from loopr.core.gates import closed_gates
 from loopr.core.model import Loop, Status
 from loopr.core.observations import FileSeen
+from loopr.core.redo_events import RedoAsked
+from loopr.core.redoing import redo_stale
 from loopr.core.scene import Scene
 from loopr.core.slugs import id_problem
 from loopr.errors import UserError
@@ -90,7 +92,9 @@ def check(wish: Wish) -> None:
         raise UserError(f"{wish.name} without {rule.required}", hint="it must not be empty")
     if wish.asks("all") and wish.ids:
         raise UserError(f"{wish.name} names {wish.ids[0]}, and everything", hint="leave one of the two out")
-    if not wish.ids and not wish.asks("all") and not wish.asks("new"):
+    if wish.asks("stale") and wish.asks("fresh"):
+        raise UserError("--fresh makes loops anew, --stale does those again that are stale", hint="leave one out")
+    if not (wish.ids or wish.asks("all") or wish.asks("new") or wish.asks("stale")):
         everything = ", or take --all" if "all" in rule.options else ""
         raise UserError(f"{wish.name} names no loop", hint=f"`loopr ls` lists them{everything}")
 
@@ -104,10 +108,17 @@ def _pause(scene: Scene, name: str, asker: Asker) -> Iterator[Event]:
 
 
 def _retry(scene: Scene, name: str, asker: Asker) -> Iterator[Event]:
-    """Begin again, or make anew."""
+    """Begin again, or make anew; what is stale is asked for together."""
+    if asker.wish.asks("stale"):
+        return iter(())
     if asker.wish.asks("fresh"):
         return wishes.renew(scene, name, asker.by)
     return wishes.retry(scene, name, asker.by, asker.now)
+
+
+def _retry_together(scene: Scene, names: tuple[str, ...], asker: Asker) -> Iterator[Event]:
+    """Ask for all that is stale to be done again."""
+    return redo_stale(scene, names, asker.by) if asker.wish.asks("stale") else iter(())
 
 
 def _reset(scene: Scene, name: str, asker: Asker) -> Iterator[Event]:
@@ -200,8 +211,12 @@ RULES: Mapping[str, Rule] = {
         "Begin again what is parked, failed, cancelled or backing off, of a complete loop all such below it: "
         "counters at zero, in the same worktree.",
         one=_retry,
+        together=_retry_together,
         already=_is_complete,
-        options={"fresh": Option("make them anew, also complete ones, with nothing of what was done")},
+        options={
+            "fresh": Option("make them anew, also complete ones, with nothing of what was done"),
+            "stale": Option("do those again that are older than what they need: all such below them, or in all"),
+        },
         asks=True,
     ),
     "reset": Rule(
@@ -269,6 +284,7 @@ DID: Mapping[type[Event], str] = {
     e.Deferred: "cancelled once it has landed",
     e.Retried: "retried",
     e.Renewed: "made anew",
+    RedoAsked: "to be done again",
     e.Unparked: "reset",
     w.LaneReset: "reset",
     e.Approved: "approved",

@@ -23,7 +23,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     why ID: gate some words                 this gate is closed and says so (`why ID: nothing` if none is)
     ID is running | ID has iteration 2      what must hold of a loop
     redo ID: words                          its work is to be done again, and what rests on it if it lands something
-    redo-stale PLAN | starts PLAN           a person asks for all that is stale, or starts the plan anew
+    redo-stale ID | starts PLAN             a person asks for all that is stale there, or starts the plan anew
     takes PLAN BASE: ID words               the plan has taken a base on which a loop has other inputs, for that reason
     approve-file|reject-file ID: tokens      a person's word on an offered file, of a text that says this
     pause|resume|cancel|retry|renew|reset|approve|reject|iterate|dispatch|clear|forget|deny|renew-lease ... ID
@@ -42,6 +42,7 @@ from loopr.core.model import Failure, Loop, Usage
 from loopr.core.owed import WriteDeclared, owed
 from loopr.core.policy import Policy
 from loopr.core.shared import WORKSPACE
+from loopr.core.staleness import stale_below
 from loopr.core.taking import Taken, take_base
 from loopr.errors import UserError
 from tests.core.outlines import digest_of, outline
@@ -333,7 +334,9 @@ _WISHES: dict[str, Callable[[Story, list[str], str], Iterator[Event]]] = {
     "redo": lambda story, words, rest: redoing.ask_redo(
         story.forest, story.forest.loops[words[0]], rest or "because", "ada", cascades=True, again=True
     ),
-    "redo-stale": lambda story, words, rest: redoing.redo_stale(story.forest, tuple(_names(words)), "ada"),
+    "redo-stale": lambda story, words, rest: redoing.redo_stale(
+        story.forest, [each.id for each in stale_below(story.forest.tree, words[0])], "ada"
+    ),
     "takes": lambda story, words, rest: take_base(
         story.forest, words[0], Taken(words[1], tuple(filter(None, rest.split("; "))))
     ),

@@ -124,6 +124,7 @@ class Author:
                 judged=draw.random() < 0.3,
                 reviewed=draw.random() < 0.1,
                 approve=draw.random() < 0.2,
+                stale=draw.choice(("tell", "redo")),
                 parallel=draw.random() < 0.8,
                 lanes=draw.choice((LANES[:1], LANES[:1], LANES[1:2], LANES[1:], (LANES[1], LANES[0]))),
                 max_iterations=max(draw.choice((1, 2, 3, 100)), 100 * bool(self.hard_to_please)),

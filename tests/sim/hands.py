@@ -316,7 +316,8 @@ class Hands:
     def _landed(self, loop: Loop) -> None:
         """Report the landing."""
         artifact = self.products[loop.id, loop.attempt]
-        key, commit = (loop.id, loop.attempt), f"{loop.id}#{loop.attempt}"
+        key, moving = (loop.id, loop.attempt), self.world.shadow.shared.tip(loop.plan).moving
+        commit = f"{loop.id}#{loop.attempt}" if moving is not None and moving.loop == loop.id else ""
         self.world.report(o.LandingDone(*key, commit, digest_of(artifact), artifact, self.gave_way.get(key, "")))
 
     def _put(self, loop: Loop, artifact: Artifact, *also: str) -> bool:

@@ -36,6 +36,7 @@ from loopr.core.scene import Occupancy
 from loopr.core.scoring import fixed_score, score
 from loopr.core.trust import FILE
 from tests.sim import purses
+from tests.sim.age import Age
 from tests.sim.journals import Told
 from tests.sim.patience import Patience
 
@@ -103,6 +104,7 @@ class Watch:
         self.began: dict[str, str] = {}
         self.served: dict[str, set[str]] = {}
         self.patience = Patience(world.met)
+        self.age = Age(world.met)
         self.cut_at: int | None = None  # when a round was cut short that none has followed
 
     def told(self, told: list[Told]) -> None:
@@ -120,6 +122,8 @@ class Watch:
             self._moves(each.event)
             self._hears(each)
             self._by_its_own_word(each.event)
+            for problem in self.age.problems(self.shadow, each.event):
+                raise Broken(f"{each.event} {problem}")
             for problem in self.patience.problems(self.shadow, each.event):
                 raise Broken(f"{each.event} {problem}")
             self.shadow.apply(each.event, each.at)
@@ -314,6 +318,8 @@ def after_a_step(world: World) -> None:
     _same_occupancy(forest)
     _same_tree(forest)
     _nobody_lives_uncounted(world)
+    for problem in world.watch.age.differences(forest):
+        raise Broken(problem)
     forest.advance(now)
     gates = {each.id: gates_of(forest, each, now) for each in forest.loops.values()}
     for name in {each.gate for closed in gates.values() for each in closed}:

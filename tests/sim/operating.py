@@ -15,6 +15,7 @@ from loopr.core import observations as o
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Status
+from loopr.core.redoing import may_redo
 from loopr.core.turn import perform
 from loopr.errors import Moved, UserError, WorldError
 from loopr.ui.steering import Answer, Course
@@ -156,6 +157,11 @@ def _goes_on(*stuck: Status) -> Callable[[Forest, str], bool]:
     return promise
 
 
+def _is_redone(forest: Forest, name: str) -> bool:
+    """Say whether a loop, if it is stale, is to be done again."""
+    return not may_redo(forest, forest.loops[name], stale=True)
+
+
 PROMISES: Mapping[str, Callable[[Forest, str], bool]] = {
     "pause": _held,
     "resume": lambda forest, name: not _held(forest, name),
@@ -185,8 +191,10 @@ def keeps_its_word(world: World, wish: Wish, answer: Answer) -> None:
             left = forest.loops[row["id"]].offers.offered
             require(not left, f"{wish} leaves {left} on offer for {row['id']}")
         else:
-            require(PROMISES[wish.name](forest, row["id"]), f"{wish} is not so for {row['id']}: {row}")
-    require(bool(answer.done or answer.unchanged or wish.name == "clear"), f"{wish} is answered with nothing")
+            promise = _is_redone if wish.asks("stale") else PROMISES[wish.name]
+            require(promise(forest, row["id"]), f"{wish} is not so for {row['id']}: {row}")
+    empty = wish.name == "clear" or (wish.asks("stale") and not forest.loops)
+    require(bool(answer.done or answer.unchanged or empty), f"{wish} is answered with nothing")
 
 
 # --- a life ---------------------------------------------------------------------------------------------------------

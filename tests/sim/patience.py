@@ -9,9 +9,10 @@ from loopr.core import events as e
 from loopr.core.forest import Forest
 from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Loop, Status
+from loopr.core.redo_events import RedoAsked
 
 MET = ("nothing had changed", "equal answers in a row", "an agent took over early", "a conflict with another tip")
-_ANEW = (e.Retried, e.Renewed, e.InputChanged, e.ArtifactAccepted, e.DeclaredAgain)
+_ANEW = (e.Retried, e.Renewed, e.InputChanged, e.ArtifactAccepted, e.DeclaredAgain, RedoAsked)
 
 
 class _Answer(NamedTuple):

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopr.core import observations as o
-from loopr.core import wishes
+from loopr.core import redoing, wishes
 from loopr.core.entries import Artifact
 from loopr.core.filing import plan_declares
 from loopr.core.intake import interpret
 from loopr.core.model import Loop, Status
 from loopr.core.policy import NO_BUDGET
+from loopr.core.staleness import stale_below
 from loopr.core.trust import offered_file
 from tests.sim import invariants, rest
 from tests.sim.author import LANES, digest_of
@@ -241,6 +242,24 @@ def reset_lane(world: World) -> bool:
     return world.request(f"reset lane:{lane}", lambda forest, now: wishes.reset_lane(forest, lane, "ann"))
 
 
+def redo(world: World) -> bool:
+    """Ask for complete work to be done again, as whoever knows of other data would."""
+    loop = _some(world, S.COMPLETE)
+    if loop is None:
+        return False
+    causes = {loop.id: "other data"}
+    return world.request(f"redo {loop.id}", lambda forest, now: redoing.redo_all(forest, loop.plan, causes, "ann"))
+
+
+def redo_stale(world: World) -> bool:
+    """Ask for all that is stale of a plan to be done again."""
+    plan = world.chance.choice(PLANS)
+    return world.request(
+        f"retry --stale {plan}",
+        lambda forest, now: redoing.redo_stale(forest, [each.id for each in stale_below(forest.tree, plan)], "ann"),
+    )
+
+
 def stop_engine(world: World) -> bool:
     """Ask the engine to stop, in good order."""
     if world.engine is None:
@@ -289,6 +308,8 @@ PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     ),
     "retry": (4, _on_loop("retry", lambda f, i, n: wishes.retry(f, i, "ann", n), S.PARKED, S.FAILED, S.CANCELLED)),
     "retry --fresh": (3, _on_loop("renew", lambda f, i, n: wishes.renew(f, i, "ann"), S.COMPLETE, S.PARKED, S.FAILED)),
+    "redo": (3, redo),
+    "retry --stale": (2, redo_stale),
     "reset": (4, _on_loop("reset", lambda f, i, n: wishes.unpark(f, i, "ann"), S.PARKED)),
     "approve": (9, _on_loop("approve", lambda f, i, n: wishes.approve(f, i), S.AWAITING)),
     "reject": (3, _on_loop("reject", lambda f, i, n: wishes.reject(f, i, "no"), S.AWAITING)),

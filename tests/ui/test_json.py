@@ -17,9 +17,10 @@ HEAD = {"schema", "generated_at"}
 DOCUMENTS = {
     "tree": "workspace loops counts lanes unread",
     "ls": "workspace loops counts lanes unread",
-    "status": "engine paused capacity counts queue lanes projects problems moved offered warnings unread ready plans",
+    "status": "engine paused capacity counts queue lanes projects problems moved offered stale warnings unread "
+    "ready plans",
     "next": "at grants held unread",
-    "why a": "id runnable gates offered score story unread",
+    "why a": "id runnable gates offered stale redo score story unread",
     "show a": "loop attempts children frees denied unread progress",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
     "start -n p.md": "workspace loops counts lanes dry_run plans",
@@ -27,7 +28,7 @@ DOCUMENTS = {
 LOOP_KEYS = (
     "id type title status done below project parent needs depth generation iteration max_iterations attempt failures "
     "launch_failures conflicts score gates lease lane agent branch base_commit worktree input output usage "
-    "created_at started_at updated_at reason"
+    "created_at started_at updated_at reason stale redo"
 )
 LOOP = set(LOOP_KEYS.split())
 PARTS = {

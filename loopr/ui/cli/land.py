@@ -25,6 +25,7 @@ from loopr.ui.gate import pass_gate
 from loopr.ui.halves import Half, half_of, undone, words_of
 from loopr.ui.homecoming import alone
 from loopr.ui.names import find_id
+from loopr.ui.older import doubt_lines
 from loopr.wiring import Workspace
 
 if TYPE_CHECKING:
@@ -104,10 +105,12 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
             all_of_it = f"all that has landed of {plan.id}" if half is not None else f"all of {plan.id}"
             return Told(onto, built, remark=f"{onto} has {all_of_it} already", half=half)
         problems = *home_problems(ground, built), *_suspicious(ground, scene, onto)
+        for line in doubt_lines(scene, plan.id) if how.dry_run or how.yes else ():
+            frame.note(render.plain(line))
         if problems or how.dry_run:
             return Told(onto, built, problems=problems, half=half)
         is_judged = frame.workspace.settings.of_project(plan.project).land.check is not None
-        _ask(built, _unexplained(ground, scene, plan, built), half, how.yes, is_judged=is_judged)
+        _ask(built, _doubts(ground, scene, plan, built), half, how.yes, is_judged=is_judged)
         no = judged(frame.workspace, plan, ground, built, frame.note)
         if no is not None:
             return Told(onto, built, problems=(no,), half=half)
@@ -227,6 +230,11 @@ def _unexplained(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate)
     if moved is None or moved.explained or not is_ancestor(ground.door, moved.new, built.old):
         return ""
     return moved_words(built.branch, moved.during, explained=False, undo=moved.undo)
+
+
+def _doubts(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate) -> str:
+    """Say what a person should know before they say yes: of the branch, and of loops that are stale."""
+    return "; ".join(filter(None, [_unexplained(ground, scene, plan, built), *doubt_lines(scene, plan.id)]))
 
 
 def _ask(built: HomeCandidate, unexplained: str, half: Half | None, yes: bool, *, is_judged: bool) -> None:

@@ -9,6 +9,7 @@ from itertools import chain, repeat
 
 import click
 
+from loopr.core.gates import closed_gates
 from loopr.core.grouping import Waits, queue_depth
 from loopr.core.model import Loop, Status
 from loopr.core.offering import offered_words
@@ -19,6 +20,7 @@ from loopr.ui import documents, render, views
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
+from loopr.ui.older import age_words, stale_lines
 from loopr.ui.story import moved_words
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.unattended import unattended, unattended_loop
@@ -94,7 +96,7 @@ def _remarks(seen: Scenery, alone: str) -> list[str]:
     lines += [
         f"offered: {render.plain(offered_words(scene, scene.loops[each]))}" for each in sorted(scene.tree.offered)
     ]
-    return [*lines, *warnings(scene, queue_depth(scene, now)), *filter(None, [alone])]
+    return [*lines, *warnings(scene, queue_depth(scene, now)), *stale_lines(scene), *filter(None, [alone])]
 
 
 @click.command("ls")
@@ -124,7 +126,7 @@ def ls_verb(
         return
     rows, waits = [], Waits(scene, now)
     for each in chosen:
-        gate = waits.first_closed(each) if each.status is Status.PENDING else None
+        gate = waits.first_closed(each) if each.waits else None
         rows.append((each.id, each.type, render.state_word(each, gate), render.detail(scene, each, gate, now)))
     frame.lines(render.table(rows, frame.width))
     if not rows:
@@ -238,6 +240,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("type", f"{row['type']}, project {row['project']}{_home_of(seen.scene, found)}"),
         ("status", row["status"] + (" and done" if row["done"] else "")),
         ("why", waits),
+        ("age", age_words(seen.scene, found, next(closed_gates(seen.scene, found, seen.now), None))),
         ("left", render.left_by(seen.scene, found)),
         ("needs", ", ".join(row["needs"])),
         ("frees", ", ".join(body["frees"])),
@@ -329,6 +332,8 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
     lines = [f"{loop.id} ({loop.type}): {state}"]
     if scene.taken_over(loop) is not None or views.stand_in(scene, loop, now):
         lines += render.wrap(f"  {'agent':9} ", render.plain(_agent(scene, loop, now)), frame.width)
+    if words_of_age := age_words(scene, loop):
+        lines += render.wrap(f"  {'age':9} ", render.plain(words_of_age), frame.width)
     for gate in body["gates"]:
         until = f" (until {gate['until']})" if gate["until"] else ""
         lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)

@@ -30,6 +30,7 @@ from loopr.ui.following import follow
 from loopr.ui.gate import pass_gate
 from loopr.ui.idle import Idle, idle
 from loopr.ui.lists import ALL_KINDS
+from loopr.ui.older import doubt_lines, stale_lines
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
 
@@ -97,6 +98,8 @@ def _report_idle(frame: Frame, done: Idle) -> int:
         return 0
     for plan in done.plans:
         frame.note(f"{plan}: {NOTHING_TO_DO}")
+        for line in stale_lines(done.scene, [plan]):
+            frame.note(f"  {line}")
     loops = [loop for plan in done.plans for loop in done.scene.tree.walk(plan)]
     for line in render.footer(views.counts(loops), frame.width):
         frame.note(line)
@@ -165,10 +168,12 @@ def _tell(frame: Frame, done: Sequence[Enqueued], forest: Forest) -> None:
     """Say what is new before the work begins, or that nothing is."""
     for each in done:
         offers = any(forest.loops[loop].plan == each.plan for loop in forest.tree.offered)
-        if each.known and forest.tree.done(each.plan) and not offers and is_unchanged(each):
+        if each.known and forest.tree.at_rest(each.plan) and not offers and is_unchanged(each):
             frame.note(f"{each.plan}: {NOTHING_TO_DO}")
-            continue
-        _report(frame, each, forest, ends=False)
+        else:
+            _report(frame, each, forest, ends=False)
+        for line in doubt_lines(forest, each.plan):
+            frame.note(f"  {line}")
 
 
 def _confirm(text: str, yes: bool) -> bool:

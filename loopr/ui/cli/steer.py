@@ -83,7 +83,7 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
     if live:
         frame.note(f"{live} attempt{' goes' if live == 1 else 's go'} on; --now stops {'it' if live == 1 else 'them'}")
     if not (answer.done or answer.unchanged or answer.groups):
-        frame.note("nothing is pending that is not held already")
+        frame.note("nothing is stale" if wish.asks("stale") else "nothing is pending that is not held already")
     if not answer.done:
         return
     serving = serves(frame.workspace.engine())
@@ -166,7 +166,7 @@ def _verb(name: str) -> click.Command:
 
     groups = ["@CONVOY", f"{PROJECT}NAME"] if name in VERBS else []
     what = "|".join(["ID", *groups, *(f"{each}NAME" for each in rule.prefixes if each != PROJECT)])
-    takes = [click.argument("ids", metavar=f"{what}...", nargs=-1, required="all" not in rule.options)]
+    takes = [click.argument("ids", metavar=f"{what}...", nargs=-1, required=not {"all", "stale"} & set(rule.options))]
     takes += [_option(each, option, required=each == rule.required) for each, option in rule.options.items()]
     takes += [click.option("-y", "--yes", is_flag=True, help=YES.meaning)] if rule.asks else []
     function: Any = verb

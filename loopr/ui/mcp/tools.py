@@ -116,7 +116,7 @@ def _steering(name: str, rule: Rule) -> Tool:
     others = [*groups, *(f"{each}NAME" for each in rule.prefixes if each != PROJECT)]
     what = ", or ".join(["ids of loops, their last segments, or prefixes", *others])
     options = {"ids": Option(what, str, many=True), **rule.options, **({"yes": YES} if rule.asks else {})}
-    needed = ["ids"] if not {"all", "new"} & set(rule.options) else []
+    needed = ["ids"] if not {"all", "new", "stale"} & set(rule.options) else []
     return Tool(name, rule.meaning, options, (*needed, *([rule.required] if rule.required else [])), do)
 
 

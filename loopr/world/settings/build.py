@@ -160,6 +160,7 @@ def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> Typ
         fallback=tuple(each["fallback"] or ()),
         may=tuple(each["may"]),
         inputs=tuple(each["inputs"]),
+        stale=each["stale"],
     )
 
 

@@ -111,6 +111,8 @@ _TYPE = block(
     trust_outline=flag(False, "True: an outline that this type's command wrote may name commands and checks."),
     inputs=texts("Files of the base that its loops work from: where one is another, they are done again.",
                  "a list of paths"),
+    stale=choice("What becomes of its loops that are older than what they need: they are named, or done again.",
+                 "tell", "redo"),
     may=texts("What its commands may steer below their loop, and in plans that they started; nothing else.",
               f"a list of {', '.join(MAY)}", "|".join(MAY)),
 )  # fmt: skip

@@ -1,0 +1,122 @@
+"""Work that is older than what it rests on, as rows and in words, and what is asked before it is done again.
+
+Must never know a terminal, nor what is done again (`core/redoing.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from loopr.core.model import Gate, Loop
+from loopr.core.redo import REDO, redo_words
+from loopr.core.scene import Scene
+from loopr.core.staleness import is_stale, stale_because, stale_below
+
+MOST_NAMED = 5
+
+
+def stale_loops(scene: Scene, plans: Sequence[str] | None = None) -> list[Loop]:
+    """List the stale loops of some plans, or of all, in tree order; where nothing has landed anew nobody looks."""
+    tree = scene.tree
+    tops = tree.children(None) if plans is None else plans
+    return [each for top in tops if tree.needers and tree.changed(top) for each in stale_below(tree, top)]
+
+
+def owes_redo(scene: Scene, plan: str) -> bool:
+    """Say whether a start of a plan has something done again because of its type."""
+    types = scene.policy.types.values()
+    if all(each.stale != REDO for each in types):
+        return False
+    return any(scene.policy.type_of(each.type).stale == REDO for each in stale_loops(scene, [plan]))
+
+
+def stale_row(scene: Scene, loop: Loop) -> dict[str, Any] | None:
+    """Return what a stale loop is older than, None of any other."""
+    if not is_stale(scene.tree, loop):
+        return None
+    return {"loop": loop.id, "landed": stale_because(scene.tree, loop), "command": f"loopr retry --stale {loop.id}"}
+
+
+def stale_rows(scene: Scene) -> list[dict[str, Any]]:
+    """List the stale loops as rows."""
+    return [row for each in stale_loops(scene) if (row := stale_row(scene, each)) is not None]
+
+
+def redo_row(loop: Loop) -> dict[str, Any] | None:
+    """Return why a complete loop is to be done again, by whose word and by whose landing; None where it is not."""
+    ask = loop.past.ask
+    if ask is None:
+        return None
+    return {"cause": ask.cause, "by": ask.by or None, "landed": ask.landed or None, "cascades": ask.cascades}
+
+
+def age_words(scene: Scene, loop: Loop, gate: Gate | None = None) -> str:
+    """Say that a complete loop is stale, or is to be done again and what keeps it; nothing where neither is so."""
+    ask = loop.past.ask
+    if ask is not None and loop.waits:
+        waits = f"; {gate.reason}" if gate is not None else ""
+        return f"to be done again: {redo_words(ask.cause, ask.landed)}{waits}"
+    if not is_stale(scene.tree, loop):
+        return ""
+    return f"stale: {some(stale_because(scene.tree, loop))} landed since"
+
+
+def stale_lines(scene: Scene, plans: Sequence[str] | None = None) -> Iterator[str]:
+    """Say for each plan how many of its loops are stale, the command that does them again, and which they are."""
+    found: dict[str, list[str]] = {}
+    for loop in stale_loops(scene, plans):
+        found.setdefault(loop.plan, []).append(loop.id)
+    for plan, names in found.items():
+        them, are = ("them", "loops of {} are") if len(names) != 1 else ("it", "loop of {} is")
+        does = f"`loopr retry --stale {plan}` does {them} again"
+        yield f"{len(names)} {are.format(plan)} stale; {does}: {some(names)}"
+
+
+def doubt_lines(scene: Scene, plan: str) -> Iterator[str]:
+    """Say what of a plan that is done is older than what it rests on, or is to be done again for another reason."""
+    yield from stale_lines(scene, [plan])
+    asked = [each for each in scene.tree.redoing if scene.loops[each].plan == plan]
+    other = sorted(each for each in asked if not is_stale(scene.tree, scene.loops[each]))
+    if other:
+        yield f"{len(other)} loop{'s are' if len(other) != 1 else ' is'} to be done again: {some(other)}"
+
+
+def to_redo(scene: Scene, names: Sequence[str]) -> list[str]:
+    """Name all that is stale among some loops and what is below them, each once; where nothing is, the loop itself."""
+    found = {each: None for top in names for each in ([loop.id for loop in stale_below(scene.tree, top)] or [top])}
+    return list(found)
+
+
+def is_left(scene: Scene, name: str, now: int) -> str:
+    """Say why a loop is not asked to be done again."""
+    return "nothing of it is stale" if scene.loops[name].past.ask is None else "to be done again already"
+
+
+def asks_to_redo(names: Sequence[str]) -> str:
+    """Ask whether so many loops are to be done again."""
+    count = f"{len(names)} stale loop{'s' * (len(names) != 1)}"
+    return f"retry --stale does {count} again: {some(names)}; what needs them follows where they land something"
+
+
+def depending_words(scene: Scene, names: Collection[str]) -> str:
+    """Say what becomes of those that depend on work which is made anew."""
+    if not names:
+        return "nothing depends on that"
+    loops = sorted(names)
+    depend = f"{len(loops)} loop{' depends' if len(loops) == 1 else 's depend'} on that: {some(loops)}"
+    done = [scene.loops[each] for each in loops if scene.loops[each].past.made]
+    if not done:
+        return depend
+    plans = " ".join(dict.fromkeys(each.plan for each in done))
+    if all(scene.policy.type_of(each.type).stale == REDO for each in done):
+        return f"{depend}; what is complete of that is done again if this lands something"
+    becomes = "it becomes stale" if len(loops) == 1 else "what is complete of that becomes stale"
+    again = "does it again" if len(loops) == 1 else "does those again"
+    return f"{depend}; {becomes} if this lands something, and then `loopr retry --stale {plans}` {again}"
+
+
+def some(names: Sequence[str]) -> str:
+    """Name a few."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
