@@ -312,6 +312,11 @@ class EngineLeft(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class DayPassed(Observation):
+    """An engine that stays sees that a day has passed since something of a plan was first done again."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClockBehind(Observation):
     """The clock is behind the last event by so much."""
 

@@ -51,11 +51,18 @@ def read_past(value: Sequence[Any]) -> Past:
     return Past(worked, made, changed, Ask(*ask) if ask else None, number, (paid[0], paid[1], paid[2]))
 
 
+DAY_MS = 86_400_000
+
+
 class Round(NamedTuple):
     """What happens to a plan between two starts: its number, and when first something was asked to be done again."""
 
     number: int = 1
     used_at: int = 0
+
+    def is_over(self, now: int) -> bool:
+        """Say whether an engine that stays begins the next one: a day after something was done again."""
+        return bool(self.used_at) and now - self.used_at >= DAY_MS
 
 
 NO_ROUND = Round()

@@ -15,8 +15,6 @@ from loopr.core.redo_events import RedoAsked, RedoBegan, RoundBegan
 from loopr.core.scene import Scene
 from loopr.core.staleness import is_stale, resting_on, stale_because, stale_below
 
-DAY_MS = 86_400_000
-
 
 def may_redo(scene: Scene, loop: Loop, *, stale: bool = False) -> bool:
     """Say whether complete work can be asked to be done again: an attempt has done it, and it is not asked already.
@@ -118,10 +116,8 @@ def redo_stale(scene: Scene, names: Iterable[str], by: str) -> Iterator[Event]:
 def begin_daily(scene: Scene, now: int) -> Iterator[Event]:
     """Begin another round of each plan whose present one is a day old, for an engine that stays."""
     for plan, known in list(scene.shared.rounds.items()):
-        if known.used_at and now - known.used_at >= DAY_MS and plan in scene.loops:
-            yield RoundBegan(plan)
-            for loop in owes_redo(scene, plan):
-                yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
+        if known.is_over(now) and plan in scene.loops:
+            yield from begin_round(scene, plan)
 
 
 def begins(loop: Loop) -> Iterator[Event]:

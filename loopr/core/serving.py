@@ -15,6 +15,7 @@ from loopr.core.events import Event
 from loopr.core.limits import LONGEST_WINDOW_MS, UNKNOWN_WINDOW_MS
 from loopr.core.offers import MOST_NAMED
 from loopr.core.policy import encode_policy
+from loopr.core.redoing import begin_daily
 from loopr.core.scene import Scene
 
 
@@ -52,6 +53,11 @@ def _host_seen(scene: Scene, seen: o.HostSeen, now: int) -> Iterator[Event]:
 def _engine_began(scene: Scene, seen: o.EngineBegan, now: int) -> Iterator[Event]:
     """An engine has begun."""
     yield w.EngineStarted(seen.pid, seen.host)
+
+
+def _day_passed(scene: Scene, seen: o.DayPassed, now: int) -> Iterator[Event]:
+    """What a rule has had done again may be done again once more."""
+    yield from begin_daily(scene, now)
 
 
 def _engine_drains(scene: Scene, seen: o.EngineDrains, now: int) -> Iterator[Event]:
@@ -125,6 +131,7 @@ SERVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event
     o.HostSeen: _host_seen,
     o.EngineBegan: _engine_began,
     o.EngineDrains: _engine_drains,
+    o.DayPassed: _day_passed,
     o.EngineLeft: _engine_left,
     o.FileKept: _file_kept,
     o.ClockBehind: _clock_behind,

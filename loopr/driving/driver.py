@@ -278,6 +278,7 @@ class Driver:
         yield from self._looking.gather(self.forest, self._hands())
         yield from self._problems()
         yield from self._beside.look(self.forest, self.engine.mind.seq, now)
+        yield from self.resting.look(self.forest, now)
 
     def _hands(self) -> FileHands:
         """Return the hands as the present settings have them."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from loopr.core import observations as o
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.world.watching import Glance
@@ -40,6 +41,11 @@ class Resting:
     def stop(self) -> None:
         """Hear nothing any more."""
         self._glance.stop()
+
+    def look(self, forest: Forest, now: int) -> Iterator[o.Observation]:
+        """Report that a day has passed since something of a plan was first done again, if the engine stays."""
+        if self.stays and any(each.is_over(now) for each in forest.shared.rounds.values()):
+            yield o.DayPassed()
 
     # -- how long to sleep
 

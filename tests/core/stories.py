@@ -18,6 +18,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     used ID 100 tokens 20s                  what the attempt has used so far
     empty ID                                it has landed, and there was nothing to land
     finish ID: store                        everything from `began` to `landed` at once, with what it hands over
+    day passes                              an engine that stays looks for what was first done again a day ago
     settle                                  what completes by declaration is written, level by level
     wait 5m                                 time passes
     why ID: gate some words                 this gate is closed and says so (`why ID: nothing` if none is)
@@ -294,6 +295,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "landed": _landed,
     "empty": lambda story, name, rest: [o.LandingDone(*_key(story, name), "", digest_of(name), None)],
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],
+    "day": lambda story, name, rest: [o.DayPassed()],
     "host": lambda story, name, rest: [o.HostSeen("" if name == "fine" else rest or name)],
     "harm": lambda story, name, rest: [o.HarmSeen(story.now, ("refs/heads/main",), (name, *rest.split()))],
     "engine": lambda story, name, rest: [

@@ -188,6 +188,20 @@ def test_what_a_rule_has_done_again_is_done_once_between_two_starts() -> None:
     story.verify()
 
 
+def test_an_engine_that_stays_does_it_once_a_day() -> None:
+    """A day after the first time the rule may have things done again once more, without any start."""
+    story = tell("plan p: a; b needs a", two_levels(stale="redo"))
+    done(story, "p/a", "p/b")
+    for grants in ("p/b", "nobody"):
+        go_on(story, "renew p/a\nchoose p/a")
+        again(story, "p/a")
+        go_on(story, f"choose {grants}")
+        if grants == "p/b":
+            again(story, "p/b")
+    go_on(story, "wait 23h\nignores day passes\nwait 1h\nday passes\nignores day passes\nchoose p/b")
+    story.verify()
+
+
 def test_what_lands_stale_is_done_again_by_the_rule() -> None:
     """A loop that was at work while what it needs landed anew is asked as soon as it has landed."""
     story = tell("plan p: a; b needs a", two_levels(stale="redo"))
