@@ -6,7 +6,7 @@ grants it (`choose.py`). By a rule, each loop is asked at most once between two 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from loopr.core.events import Event
 from loopr.core.model import Loop, Status
@@ -78,28 +78,15 @@ def owes_redo(scene: Scene, plan: str) -> list[Loop]:
 
 def begin_round(scene: Scene, plan: str) -> Iterator[Event]:
     """Start a plan anew: each of its loops may be done again once more by a rule; ask for those that wait for that."""
-    yield from _next_round(scene, plan)
+    yield from next_round(scene, plan)
     for loop in owes_redo(scene, plan):
         yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
 
 
-def _next_round(scene: Scene, plan: str) -> Iterator[Event]:
+def next_round(scene: Scene, plan: str) -> Iterator[Event]:
     """Begin another round of a plan, if anything was asked for in the present one."""
     if scene.shared.round(plan).used_at:
         yield RoundBegan(plan)
-
-
-def redo_all(scene: Scene, plan: str, causes: Mapping[str, str], by: str = "") -> Iterator[Event]:
-    """Ask for loops of a plan to be done again, each for its own cause, and for what rests on them in its turn.
-
-    Where any can be, a new round of the plan begins: who asks so knows of something new.
-    """
-    loops = [scene.loops[each] for each in causes if each in scene.loops]
-    able = [each for each in loops if may_redo(scene, each)]
-    if able:
-        yield from _next_round(scene, plan)
-    for loop in able:
-        yield from ask_redo(scene, loop, causes[loop.id], by, cascades=True, again=True)
 
 
 def redo_stale(scene: Scene, names: Iterable[str], by: str) -> Iterator[Event]:
@@ -107,7 +94,7 @@ def redo_stale(scene: Scene, names: Iterable[str], by: str) -> Iterator[Event]:
     loops = [scene.loops[each] for each in names]
     found = [each for each in loops if may_redo(scene, each, stale=True)]
     for plan in dict.fromkeys(each.plan for each in found):
-        yield from _next_round(scene, plan)
+        yield from next_round(scene, plan)
     for loop in found:
         landed = stale_because(scene.tree, loop)[0]
         yield from ask_redo(scene, loop, STALE, by, cascades=True, landed=landed, again=True)

@@ -13,7 +13,7 @@ from loopr.core.events import Event
 from loopr.core.inputs import Differing
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.plan_events import InputsMoved
-from loopr.core.redoing import ask_redo
+from loopr.core.redoing import ask_redo, next_round
 from loopr.core.scene import Scene
 
 MOST_NAMED = 3
@@ -48,6 +48,8 @@ def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
     bound = scene.shared.plans.get(plan)
     if bound is not None and said.base not in ("", bound.base_commit):
         yield w.PlanBound(plan, *bound._replace(base_commit=said.base))
+    if said.others:
+        yield from next_round(scene, plan)
     for each in said.others:
         name, _, why = each.partition(" ")
         loop = scene.loops.get(name)

@@ -74,9 +74,9 @@ _AGAIN: Mapping[Status, str] = {
 
 
 def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) -> list[Loop]:
-    """Return some loops, each once; if any is not pending, all that are not are told together."""
+    """Return some loops, each once; if any waits for no turn, all that do not are told together."""
     loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
-    wrong = [_refuse(loop, verb, hint) for loop in loops if loop.status is not Status.PENDING]
+    wrong = [_refuse(loop, verb, hint) for loop in loops if not loop.waits]
     if wrong:
         raise UserError("", problems=[problem for each in wrong for problem in each.problems])
     return loops

@@ -69,8 +69,8 @@ def _may_pause(loop: Loop) -> bool:
 
 
 VERBS: Mapping[str, Verb] = {
-    "dispatch": Verb("dispatched", lambda loop, now: loop.status is Status.PENDING, below=True),
-    "clear": Verb("cleared", lambda loop, now: loop.status is Status.PENDING, below=True),
+    "dispatch": Verb("dispatched", lambda loop, now: loop.waits, below=True),
+    "clear": Verb("cleared", lambda loop, now: loop.waits, below=True),
     "pause": Verb("paused", lambda loop, now: _may_pause(loop), tops=True),
     "resume": Verb("resumed", lambda loop, now: loop.hold is not None),
     "cancel": Verb("cancelled", lambda loop, now: loop.status not in _OVER, tops=True, asks=True),

@@ -221,9 +221,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             "lanes": lanes(scene),
             "projects": projects(scene, now),
             "problems": problems(scene),
-            "moved": moved_rows(scene),
-            "offered": [offered_row(scene, scene.loops[each]) for each in sorted(scene.tree.offered)],
-            "stale": stale_rows(scene),
+            **_to_know(scene),
             "warnings": [
                 *warnings(scene, depth),
                 *budget_warnings(scene, now, instant),
@@ -233,6 +231,12 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
             ],
         },
     )
+
+
+def _to_know(scene: Scene) -> Row:
+    """Return what a person should know of, or say a word to."""
+    offered = [offered_row(scene, scene.loops[each]) for each in sorted(scene.tree.offered)]
+    return {"moved": moved_rows(scene), "offered": offered, "stale": stale_rows(scene)}
 
 
 def _engine_row(scene: Scene, engine: Mapping[str, Any] | None) -> Row:

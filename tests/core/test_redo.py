@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from loopr.core import observations as o
 from loopr.core import redo_events as r
+from loopr.core.codec import decode, encode
+from loopr.core.forest import Forest
+from loopr.core.model import Status
 from loopr.core.policy import Budget, Policy
+from loopr.core.redo import NO_PAST
+from loopr.core.redoing import ask_redo
 from loopr.core.settled import is_settled
 from loopr.core.staleness import is_stale, stale_because, stale_below
+from loopr.core.turn import perform, think
 from tests.core.stories import Story, go_on, settings, tell
 
 CHAIN = """
@@ -224,6 +232,37 @@ def test_a_budget_of_its_own_is_that_of_the_generation() -> None:
     go_on(story, "used p/a 100 tokens 1s\np/a is parked")
     assert "its own budget of 100 tokens is used up: it has used 100 tokens" in story["p/a"].reason
     story.verify()
+
+
+def test_it_can_be_put_ahead_and_cleared() -> None:
+    """What is to be done again stands in the queue: it goes ahead of it by a word, or is taken out."""
+    story = tell("plan p: a; b; c", two_levels())
+    go_on(story, "choose p/a, p/b, p/c\nfinish p/a p/b p/c\nrefuses dispatch p/c\nredo p/a\nredo p/b\nredo p/c")
+    go_on(story, "dispatch p/c\nclear p/a\nwhy p/a: paused cleared\nchoose p/c, p/b\nresume workspace\nchoose p/a")
+    story.verify()
+
+
+def test_a_journal_from_before_has_nothing_stale() -> None:
+    """Events without what tells the age of work lead to the rows that they led to, and nothing of them is stale."""
+    story = tell("plan p: a; b needs a", two_levels())
+    done(story, "p/a", "p/b")
+    go_on(story, "renew p/a\nchoose p/a")
+    again(story, "p/a")
+    assert stale(story) == ["p/b"]
+    before = Forest()
+    for event, at in story.log:
+        name, version, payload = encode(event)
+        old = {key: value for key, value in json.loads(payload).items() if key not in ("work", "after")}
+        before.apply(decode(name, version, json.dumps(old)), at)
+    assert before.loops["p/a"].landed
+    assert all(loop.past is NO_PAST for loop in before.loops.values())
+    assert stale_below(before.tree) == []
+    perform(before, ask_redo(before, before.loops["p/a"], "because", cascades=True), story.now)
+    think(before, (), story.now)
+    key = "p/a", before.loops["p/a"].attempt
+    think(before, [o.AttemptBegan(*key), o.AttemptEnded(*key), o.Judged(*key)], story.now)
+    think(before, [o.LandingDone(*key, "c0ffee", "d")], story.now)
+    assert before.loops["p/b"].status is Status.LEASED
 
 
 @pytest.mark.parametrize("word", ["pause", "cancel"])

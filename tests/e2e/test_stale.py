@@ -28,13 +28,13 @@ SCRIPTS = {
 SETTINGS = "types:\n  plan: {{child: part}}\n  part: {{check: none{more}}}\nconcurrency: {{max_loops: 1}}\n"
 
 
-def book(made: Repo, more: str = "") -> Repo:
+def book(made: Repo, more: str = "", end: str = "") -> Repo:
     """Drive a plan in which a page and a cover are made from clean data, and an index from both."""
     plan = PLAN
     for name, line in SCRIPTS.items():
         plan = plan.replace(f"run: ./{name}}}", f"run: '{made.script(name, f'say {name}; {line}')}'}}")
     (made.desk / "data").write_text("one\ntwo\n")
-    made.settings(SETTINGS.format(more=more))
+    made.settings(SETTINGS.format(more=more) + end)
     made.write({"book.md": plan})
     made.loopr("start", "book.md")
     assert made.diary() == ["clean", "page", "cover", "index"]
@@ -127,6 +127,18 @@ def test_what_comes_to_the_same_ends_it(empty: Repo) -> None:
     assert repo.diary() == ["page", "cover"]
     assert stale(repo) == []
     assert repo.loopr("doctor", code=None).out.count("differs from its events") == 0
+
+
+def test_a_plan_that_comes_home_by_itself_waits_while_something_is_stale(empty: Repo) -> None:
+    """`land.mode: auto` leaves a plan with stale loops to a person; once they are done again it comes home."""
+    repo = book(empty, end="land: {mode: auto}\n")
+    home = repo.git("rev-parse", "main")
+    assert repo.git("show", "main:index.txt") == "ONE\nTWO"
+    fresh(repo, "one\ntwo\nthree\n")
+    assert repo.git("rev-parse", "main") == home
+    repo.loopr("retry", "--stale", "--yes")
+    repo.loopr("run")
+    assert repo.git("show", "main:index.txt") == "ONE\nTHREE"
 
 
 def test_what_fails_in_its_redoing_leaves_the_old_work(empty: Repo) -> None:

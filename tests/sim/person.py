@@ -17,6 +17,7 @@ from loopr.core.intake import interpret
 from loopr.core.model import Loop, Status
 from loopr.core.policy import NO_BUDGET
 from loopr.core.staleness import stale_below
+from loopr.core.taking import Taken, take_base
 from loopr.core.trust import offered_file
 from tests.sim import invariants, rest
 from tests.sim.author import LANES, digest_of
@@ -247,8 +248,8 @@ def redo(world: World) -> bool:
     loop = _some(world, S.COMPLETE)
     if loop is None:
         return False
-    causes = {loop.id: "other data"}
-    return world.request(f"redo {loop.id}", lambda forest, now: redoing.redo_all(forest, loop.plan, causes, "ann"))
+    base = Taken(others=(f"{loop.id} other data",))
+    return world.request(f"redo {loop.id}", lambda forest, now: take_base(forest, loop.plan, base))
 
 
 def redo_stale(world: World) -> bool:
