@@ -47,7 +47,7 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
         "status", "state", "done", "completed", "complete", "passes", "closed"),
     "that is said of a type: `types.{type}.{word}` in loopr.yml": (
         "review", "approve", "lane", "judge_lane", "wrap", "escalate", "fallback", "protect", "protect_added", "clean",
-        "trust_outline", "may", "runs_on"),
+        "trust_outline", "may"),
     "a plan lands on the branch `loopr/PLAN`, and begins at `git.base` of loopr.yml": ("branch", "base", "base_branch"),
     "settings stand in loopr.yml": ("version", "types", "projects", "concurrency", "settings", "config", "hooks"),
     "nothing reads it: say it in `{body}` if whoever does the work should know": (

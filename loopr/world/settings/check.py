@@ -14,6 +14,7 @@ from loopr.world.settings.elsewhere import elsewhere, is_elsewhere, not_yet
 from loopr.world.settings.keys import CEILING, Key, allowed, shown, visible
 from loopr.world.settings.reading import Fault, Node
 from loopr.world.settings.schema import SCHEMA
+from loopr.world.settings.usual import usual
 
 
 def check(root: Node) -> tuple[Node, list[Fault]]:
@@ -77,6 +78,8 @@ def unknown(path: str, where: str) -> Fault:
     why = not_yet(path)
     if why:
         return Fault(visible(path, 120), where, "is not in this version", f"{why}: leave it out")
+    if hint := usual(path):
+        return Fault(visible(path, 120), where, "is not a known key", hint)
     near, other = misspelt(path), elsewhere(path)
     if other is not None and not near:
         return Fault(visible(path, 120), where, "is not a known key", f"nothing is to be set: {other.why}")
