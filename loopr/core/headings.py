@@ -25,6 +25,9 @@ _CHECKBOX = re.compile(r"^\[[ xX]\][ \t]+")
 _BOLD = re.compile(r"(?P<marks>\*\*|__)(?P<title>.+?)(?P=marks)\s*(?:[:–—-]\s*)?(?P<rest>.*)$")
 _NAMED = re.compile(r"`?(?P<id>[^\s:`*]+)`?\s*:(?:\s+(?P<title>.*))?$")
 _FIELD = re.compile(r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>files|needs)(?:\*\*|__)?:(?:\*\*|__)?\s*(?P<values>.*)$", re.I)
+_KEY_OF_FRONT = re.compile(
+    r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>run|check|agent|budget|leaf)(?:\*\*|__)?:(?:\*\*|__)?\s+\S", re.I
+)
 _NO_NEEDS = frozenset({"none", "nothing", "-"})
 
 
@@ -187,6 +190,7 @@ def item_siblings(findings: Findings, items: Sequence[Item], child_type: str) ->
             findings.refuse(item.at, problem, f"write `{slug(entry_id)}: {title}`")
             entry_id = slug(entry_id)
         fields, body = _read_body(item, rest)
+        _warn_of_keys(findings, item)
         needs = {
             _need(text, child_type): at for text, at in fields.get("needs", ()) if text.casefold() not in _NO_NEEDS
         }
@@ -237,6 +241,16 @@ def _read_body(item: Item, rest: str) -> tuple[dict[str, list[tuple[str, Positio
     indent = min((line.width for line in kept if not line.blank and line.width), default=0)
     lines = [_undent(line.text, indent) if line.code else _undent(line.text, indent).rstrip() for line in kept]
     return fields, tidy("\n".join([rest.rstrip(), *lines]))
+
+
+def _warn_of_keys(findings: Findings, item: Item) -> None:
+    """Say of the lines of an item that look like keys of an entry that they are read as text."""
+    for line in item.lines:
+        found = None if line.code else _KEY_OF_FRONT.match(line.text)
+        if found:
+            at = Position(line.number, found.start("key") + 1)
+            words = f"`{found['key']}:` of an item is read as its text"
+            findings.warn(at, f"{words}; in front matter it counts: `{found['key'].lower()}: ...` beside its id")
 
 
 def _width(text: str) -> int:

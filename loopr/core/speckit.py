@@ -78,7 +78,7 @@ def read_task_list(text: str, kept: Collection[str] = ()) -> TaskList:
         while name in names:
             name = slug(f"{phase.title} {len(names) + 1}")
         names.append(name)
-    before = _order(phases, names)
+    before = _order(phases, names, kept)
     for phase, name in zip(phases, names, strict=True):
         items.append(Item(name, phase.title, tidy("\n".join(phase.words)), before[name], group=True))
         items += _tasks(phase, name, kept)
@@ -116,18 +116,20 @@ def _task(own_id: str, rest: str, *, done: bool) -> _Task:
     return _Task(own_id, one_line(rest), tuple(labels), done)
 
 
-def _order(phases: Sequence[_Phase], names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Say which phases each of them waits for."""
+def _order(phases: Sequence[_Phase], names: Sequence[str], kept: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Say which phases each of them waits for; one that is all ticked off is waited for no more."""
     found: dict[str, tuple[str, ...]] = {}
     base: tuple[str, ...] = ()
     stories: list[str] = []
     for phase, name in zip(phases, names, strict=True):
+        is_open = any(not task.done or task.id in kept for task in phase.tasks)
         if phase.stories:
             found[name] = base
-            stories.append(name)
+            stories += [name] if is_open else []
             continue
         found[name] = tuple(stories) or base
-        base, stories = (name,), []
+        if is_open:
+            base, stories = (name,), []
     return found
 
 

@@ -131,6 +131,16 @@ def test_what_is_done_stays_in_its_place() -> None:
     assert kept["spec/phase-2/t004"] == ("t003",)
 
 
+def test_a_phase_that_is_ticked_off_is_waited_for_no_more() -> None:
+    """What follows it waits for the phase before it, as long as something is open there."""
+    ticked = TASKS
+    for each in ("T003", "T004", "T005", "T006", "T009"):
+        ticked = ticked.replace(f"[ ] {each}", f"[x] {each}")
+    found = tree(read_task_list(ticked).items)
+    assert found["spec/phase-3"] == ("phase-1",)
+    assert found["spec/phase-n"] == ("phase-3",)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

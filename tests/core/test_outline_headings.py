@@ -236,3 +236,15 @@ def test_any_document_is_read_or_refused(body: str, type_name: str) -> None:
     names = [each.id for each in artifact.entries]
     assert len(set(names)) == len(names)
     assert artifact.declares == any(not each.implied for each in artifact.entries)
+
+
+def test_a_command_below_an_item_is_text_and_remarked_on() -> None:
+    """Commands and judges stand in front matter: written below an item they are its text, and that is said."""
+    artifact = read(
+        "## Specs\n- a: A\n  - Run: make a\n  - **Check:** make test\n  - run it\n  ```\n  - run: x\n  ```\n"
+    )
+    assert artifact.entries[0].run is None
+    assert artifact.warnings == (
+        "f.md:3:5 `Run:` of an item is read as its text; in front matter it counts: `run: ...` beside its id",
+        "f.md:4:7 `Check:` of an item is read as its text; in front matter it counts: `check: ...` beside its id",
+    )
