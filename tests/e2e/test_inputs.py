@@ -34,6 +34,13 @@ def plan() -> str:
     return "\n".join([*lines, "---", "# Book", ""])
 
 
+def checked() -> str:
+    """Write a plan in which the check of each loop names the file that it makes."""
+    clean = "{id: clean, run: 'sort data/f001.csv > clean.csv', check: cat clean.csv, inputs: [data]}"
+    page = "{id: page, run: 'head -n 1 clean.csv > page.md', check: cat page.md, needs: [clean]}"
+    return f"---\nid: small\nstages:\n  - id: s\n    codes:\n      - {clean}\n      - {page}\n---\n# Small\n"
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repo]:
     """Give a repository with data, and a plan that has made a page of each file."""
@@ -65,15 +72,15 @@ def restart(repo: Repo, *words: str) -> tuple[list[str], str]:
     return leased(repo, before), said
 
 
-def squash(repo: Repo) -> None:
+def squash(repo: Repo, plan: str = "book") -> None:
     """Bring the plan to main as a squashed pull request does."""
-    repo.git("merge", "--squash", "loopr/book")
+    repo.git("merge", "--squash", f"loopr/{plan}")
     repo.git("commit", "--quiet", "--message=The book (#1)")
 
 
-def land(repo: Repo) -> None:
+def land(repo: Repo, plan: str = "book") -> None:
     """Bring the plan home."""
-    repo.loopr("land", "book", "--yes")
+    repo.loopr("land", plan, "--yes")
 
 
 @pytest.mark.parametrize("home", [land, squash, None], ids=["after land", "after a squashed pull request", "not home"])
@@ -207,3 +214,20 @@ def test_who_is_made_anew_hears_of_the_base(repo: Repo, home: object) -> None:
     assert ("goes on from main as it is now" if home else "`loopr update book`") in said
     repo.loopr("run")
     assert repo.git("ls-tree", "--name-only", "loopr/book", "notes.txt") == ("notes.txt" if home else "")
+
+
+@pytest.mark.parametrize("home", [land, squash, None], ids=["after land", "after a squashed pull request", "not home"])
+def test_a_product_that_the_check_names_is_made_again(tmp_path: Path, home: object) -> None:
+    """A file that a loop has landed itself is no judge of it, again and again; be it home or not."""
+    with opened(tmp_path) as repo:
+        repo.found({"data/f001.csv": "m\n"})
+        repo.settings("types:\n  plan: {child: stage}\n  stage: {child: code}\n  code: {}\n")
+        repo.write({"plan.md": checked()})
+        repo.loopr("start", "plan.md")
+        for word in ("k", "c"):
+            if callable(home):
+                home(repo, "small")
+            change(repo, "data/f001.csv", f"m\n{word}\n")
+            again, said = restart(repo)
+            assert again == ["small/s/clean", "small/s/page"], said
+            assert repo.on_branch("small", "page.md") == word
