@@ -80,7 +80,7 @@ def test_it_is_begun_anew(repo: Repo) -> None:
     repo.loopr("start", "plan.md")
     assert repo.granted() == {"demo/a": 1, "demo/b": 1}
     assert {each[0] for each in repo.landed("demo")} == {"demo/a", "demo/b"}
-    assert repo.loopr("gc", "--dry-run").out.count("old/") == 1
+    assert repo.loopr("gc", "--dry-run").out.count("  old/") == 1
 
 
 def test_a_journal_that_works_is_not_put_aside_by_mistake(repo: Repo) -> None:

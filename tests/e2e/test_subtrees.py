@@ -51,6 +51,7 @@ def test_a_part_comes_home_while_attempts_live(repo: Repo) -> None:
     assert sorted(repo.git("ls-files", "*.txt", "mine").split()) == ["a.txt", "b.txt", "c.txt", "mine"]
     assert [each["data"]["partial"] for each in repo.events("plan_came_home")] == [True, False]
     assert set(repo.granted().values()) == {1}
+    assert repo.events("branch_moved", "shared_harmed", "tip_foreign") == []
 
 
 def test_a_plan_goes_on_from_what_came_home(repo: Repo) -> None:
