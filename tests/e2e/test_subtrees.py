@@ -45,13 +45,15 @@ def test_a_part_comes_home_while_attempts_live(repo: Repo) -> None:
     repo.write({"mine": "mine\n"})
     repo.git("add", "mine")
     repo.git("commit", "--quiet", "--message=mine", "--", "mine")
+    mine = repo.git("rev-parse", "main")
     gate.open()
     engine.ended(0)
     repo.loopr("land", "p", "--yes")
     assert sorted(repo.git("ls-files", "*.txt", "mine").split()) == ["a.txt", "b.txt", "c.txt", "mine"]
     assert [each["data"]["partial"] for each in repo.events("plan_came_home")] == [True, False]
     assert set(repo.granted().values()) == {1}
-    assert repo.events("branch_moved", "shared_harmed", "tip_foreign") == []
+    assert repo.events("shared_harmed", "tip_foreign") == []
+    assert {each["data"]["new"] for each in repo.events("branch_moved")} <= {mine}, "what came home was taken for harm"
 
 
 def test_a_plan_goes_on_from_what_came_home(repo: Repo) -> None:

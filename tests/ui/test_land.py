@@ -242,7 +242,7 @@ def test_one_at_a_time(shop: Desk, ground: Ground) -> None:
     """A second one does not disturb the room in which the first is judged."""
     with EngineLock.acquire(ground.state / HOME_LOCK, "turn"):
         answer = shop("land", "p", "-y")
-    assert (answer.code, "another `loopr land`, or an update" in answer.err) == (75, True)
+    assert (answer.code, "another `loopr land` is at work, or an update" in answer.err) == (75, True)
 
 
 def test_a_judge_keeps_nobody_waiting(shop: Desk, ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
