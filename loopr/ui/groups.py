@@ -53,6 +53,20 @@ class Group(NamedTuple):
         return len(self.taken) + len(self.left)
 
 
+def waits_twice(loop: Loop) -> bool:
+    """Say whether a person's word is awaited on a loop's work, and on a file that is offered for it."""
+    return loop.status is Status.AWAITING and bool(loop.offers.offered)
+
+
+def _nothing_waits(verb: str, top: str, twice: Sequence[str], *, file: bool) -> UserError:
+    """Say that nothing below a loop waits for the word that is given."""
+    if twice:
+        hint = f"the file first: `loopr {verb} {twice[0]} --file`; then the work: `loopr {verb} {twice[0]}`"
+        return UserError(f"of {top} only those wait that wait for two words: {', '.join(twice[:MOST_LEFT])}", hint=hint)
+    hint = f"`loopr tree {top}` says what it waits for; `loopr diff --waiting` shows all that waits for you"
+    return UserError(f"nothing of {top} waits for {'a word on a file' if file else 'your word'}", hint=hint)
+
+
 def _waits_for_word(loop: Loop, now: int) -> bool:
     """Say whether a person's word is awaited on a loop, and on one thing only."""
     return (loop.status is Status.AWAITING) != bool(loop.offers.offered)
@@ -107,8 +121,7 @@ def group_of(
     else:
         loops = [each for each in scene.tree.walk(found) if each.id != found]
         if verb in DECIDING and loops and not any(map(applies, (scene.loops[found], *loops))):
-            hint = f"`loopr tree {found}` says what it waits for; `loopr diff --waiting` shows all that waits for you"
-            raise UserError(f"nothing of {found} waits for {'a word on a file' if file else 'your word'}", hint=hint)
+            raise _nothing_waits(verb, found, [each.id for each in loops if waits_twice(each)], file=file)
         if applies(scene.loops[found]) or not any(map(applies, loops)):
             return None  # it is meant itself, or the verb says why not
     taken = tuple(each.id for each in loops if applies(each))

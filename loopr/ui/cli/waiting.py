@@ -17,7 +17,7 @@ from loopr.ui import render, views
 from loopr.ui.cli.diff import Range, change_document, change_of, said
 from loopr.ui.cli.frame import Frame
 from loopr.ui.cli.logs import Sink
-from loopr.ui.groups import is_group, members
+from loopr.ui.groups import is_group, members, waits_twice
 from loopr.ui.names import find_id
 from loopr.ui.shown import has_moved
 from loopr.world.runs import OUTPUT, Runs
@@ -62,7 +62,9 @@ def show_waiting(frame: Frame, text: str | None, *, stat: bool) -> None:
     loops = list(dict.fromkeys(each.loop.id for each in found))
     about = text or " ".join(dict.fromkeys(each.loop.plan for each in found))
     many = f"{len(loops)} loops wait" if len(loops) > 1 else "1 loop waits"
-    frame.note(f"{many}: `loopr approve {about} --at {seen.seq}` takes exactly what is shown here")
+    alone = [each.loop.id for each in found if each.why == MOVED or (each.kind == FILE and waits_twice(each.loop))]
+    but = f", but for {', '.join(alone)}: that wants words of its own" if alone else ""
+    frame.note(f"{many}: `loopr approve {about} --at {seen.seq}` takes exactly what is shown here{but}")
 
 
 def _meant(scene: Scene, text: str | None) -> list[Loop]:
@@ -122,7 +124,8 @@ def _difference(loop: Loop, old: str, new: str) -> str:
 def _headed(frame: Frame, waits: Waits, stat: bool) -> bytes:
     """Return a change under the id of its loop."""
     loop = waits.loop
-    what = f"attempt {loop.attempt}" if waits.kind == WORK else "an offered file: approve takes it"
+    name = f"{loop.id} --file" if waits_twice(loop) else loop.id
+    what = f"attempt {loop.attempt}" if waits.kind == WORK else f"an offered file: `loopr approve {name}` takes it"
     commit = f", {waits.change.new[:12]}" if waits.change is not None else ""
     remark = waits.why or (waits.change.remark if waits.change is not None else "")
     lines = [f"==> {loop.id}  {loop.title} ({what}{commit}) <==", *([remark] if remark else [])]
