@@ -38,6 +38,9 @@ def lost_fences(lines: Sequence[Line], ladder: Ladder, type_name: str) -> Doubt 
     """Find an outline as keys and values at the top of a text that has no front matter: nothing would read it."""
     head = _head(lines)
     children = ladder.keys(type_name)
+    if (block := _in_code(lines)) is not None:
+        message = "this is front matter inside a block of code, which is never read"
+        return Doubt(block, message, "take out the lines of the block, so that the first line of the file is `---`")
     for line, key, value in head:
         if key in children and (not value or value[0] in "[{"):
             at = Position(head[0][0].number, 1)
@@ -45,6 +48,14 @@ def lost_fences(lines: Sequence[Line], ladder: Ladder, type_name: str) -> Doubt 
                 f"`{key}:` on line {line.number} is not read: this is front matter, without the lines `---` around it"
             )
             return Doubt(at, message, FENCES)
+    return None
+
+
+def _in_code(lines: Sequence[Line]) -> Position | None:
+    """Find front matter with its fences inside a block of code at the top, as an answer in a chat has it."""
+    said = [line for line in lines if not line.blank][:3]
+    if len(said) == 3 and said[0].code and said[1].text.strip() == "---" and _KEY.match(said[2].text):
+        return Position(said[0].number, 1)
     return None
 
 
@@ -109,7 +120,7 @@ def unread_list(text: str, ladder: Ladder, type_name: str) -> Doubt | None:
     words = _WORDS | ladder.all_keys()
     for line in lines:
         at, heading = Position(line.number, 1), heading_of(line)
-        if heading and heading.text.strip(" *_:").casefold() in words:
+        if heading and words & set(re.findall(r"[\w-]+", heading.text.casefold())):
             if heading.level == 2 and ladder.heads(type_name, heading.text):
                 return Doubt(at, f"`{line.text.strip()}` on line {line.number} has no list below it", "write `- title`")
             return Doubt(at, f"`{line.text.strip()}` on line {line.number} opens no outline here", f"write `{wanted}`")

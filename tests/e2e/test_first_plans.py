@@ -15,6 +15,7 @@ import pytest
 from loopr.core.fields import ENTRY_KEYS
 from tests.core.test_imported import TASKS
 from tests.e2e.repos import Repo
+from tests.e2e.test_offered_words import typed
 
 WORK = '{run: \'echo x > "$(basename "$LOOPR_LOOP").txt"\', check: none}'
 FOUR = f"types: {{code: {WORK}}}\n"
@@ -293,3 +294,12 @@ def test_a_first_plan_that_is_refused(repo: Repo, plan: Refused) -> None:
     assert plan.said in ended.err, ended.err
     assert repo.loopr("ls", "--json").document["loops"] == []
     assert not (repo.root / "specs").exists()
+
+
+@pytest.mark.parametrize(("answer", "taken"), [("y\n", True), ("\n", False)])
+def test_a_terminal_is_asked_about_what_may_be_no_plan(repo: Repo, answer: str, taken: bool) -> None:
+    """On a terminal the person says whether it is one; no is the default."""
+    prepared(repo, TWO, {"notes.md": "Fix the bug in a.py.\n"})
+    said = typed(repo, answer, "start", "--no-run", "notes.md")
+    assert "notes.md:1:1 this has no heading, and no outline: all of it would be one task. Go on?" in said
+    assert ("notes/task" in repo.statuses()) is taken

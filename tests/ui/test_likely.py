@@ -51,6 +51,14 @@ def test_fences_that_were_forgotten(desk: Desk, before: str) -> None:
     assert "put a line `---` before it, as the first of the file" in answer.err
 
 
+def test_an_answer_in_a_chat(desk: Desk) -> None:
+    """Front matter inside a block of code is refused with the line of the block; an example further down is not."""
+    block = f"```markdown\n---\n{FENCELESS}---\n# P\n```\n"
+    answer = desk("start", "--no-run", "--yes", desk.write("plan.md", f"\n{block}"))
+    assert (answer.code, "plan.md:2:1 this is front matter inside a block of code" in answer.err) == (2, True)
+    assert desk("start", "--no-run", desk.write("p.md", f"# P\n\n{block}")).code == 0
+
+
 @pytest.mark.parametrize(
     "text", [flat(["a"]), "# Fix the bug\n\nIt is in `a.py`.\n", "## Tasks\n- a\n", "---\nid: x\n---\nwords\n"]
 )
@@ -79,6 +87,7 @@ def test_plain_words_for_a_command(desk: Desk) -> None:
         ("# P\n### Tasks\n- one\n", "`### Tasks` on line 2 opens no outline here: write `## Tasks`"),
         ("# P\n## Tasks\n### one\nwords\n", "`## Tasks` on line 2 has no list below it: write `- title`"),
         ("# P\n## Specs\n- one\n", "`## Specs` on line 2 opens no outline here: write `## Tasks`"),
+        ("# P\n## Implementation tasks:\n- one\n", "`## Implementation tasks:` on line 2 opens no outline here"),
         ("# P\n## Notes\n- one\n", ""),
         (
             "---\ntasks: [a]\n---\n# P\n## Tasks\n- one\n",
