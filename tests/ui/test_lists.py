@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from loopr.ui.cli.listed import KINDS
+from loopr.ui.lists import ALL_KINDS
 from tests.core.test_imported import TASKS
-from tests.ui.calls import everything
+from tests.ui.calls import everything, this_tree
 from tests.ui.scenes import Desk
 
 
@@ -119,3 +123,15 @@ def test_a_list_that_is_not_there(desk: Desk) -> None:
     """A file that is not there is told apart."""
     answer = desk("start", "--from", "github", "none.json")
     assert (answer.code, "none.json there is no such file" in answer.err) == (3, True), answer
+
+
+def test_the_kinds_of_lists(desk: Desk) -> None:
+    """The command line offers what is read; a plan loads nothing of that."""
+    assert sorted(KINDS) == sorted(ALL_KINDS)
+    said = (
+        "import sys; from loopr.ui.cli import main; code = main(sys.argv[1:]); print('loopr.ui.lists' in sys.modules)"
+    )
+    path = desk.write("plan.md", "# P\n\n## Specs\n- a\n")
+    words = [sys.executable, "-c", said, "start", "--no-run", "-C", str(desk.folder), str(path)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True, env=this_tree())
+    assert ran.stdout == "False\n"

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loopr.errors import UserError
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame
 from loopr.ui.enqueueing import rehearse
 from loopr.ui.gate import pass_gate
-from loopr.ui.lists import Listed, kind_of, place_list, read_list
 from loopr.ui.requests import Plan
 
+if TYPE_CHECKING:
+    from loopr.ui.lists import Listed
+
+KINDS = ("beads", "github", "jsonl", "spec-kit")
 MOST_REMARKS = 10
 
 
@@ -32,9 +36,11 @@ def with_lists(
     paths = [frame.directory / each for each in given]
     if own_id is not None and (kind is None or len(paths) != 1):
         raise UserError("--id names the plan of one list", hint="name one file, and with --from what it is")
+    if kind is None and not any(map(_may_be_list, paths)):
+        return paths, []
+    from loopr.ui.lists import kind_of, place_list, read_list  # most plans are none
+
     workspace = frame.workspace
-    if own_id is not None and (kind is None or len(paths) != 1):
-        raise UserError("--id names the plan of one list", hint="name one file, and with --from what it is")
     kinds = [kind_of(workspace, path, kind) for path in paths]
     lists = {
         path: read_list(workspace, path, each, own_id or "") for path, each in zip(paths, kinds, strict=True) if each
@@ -50,6 +56,14 @@ def with_lists(
     if dry_run:
         return [path for path in paths if path not in lists], plans
     return [lists[path].plan.path if path in lists else path for path in paths], []
+
+
+def _may_be_list(path: Path) -> bool:
+    """Tell whether a file may be a task list, without reading it as one."""
+    try:
+        return path.suffix == ".md" and b"] T" in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _tell(frame: Frame, listed: Listed, *, fresh: bool) -> None:

@@ -16,7 +16,6 @@ from loopr.errors import NotFound, PlanError, Problem
 from loopr.ui import render, views
 from loopr.ui.chart import draw_svg, draw_text, human
 from loopr.ui.cli.frame import Frame, reading
-from loopr.ui.lists import kind_of, read_list
 from loopr.ui.names import find_id
 from loopr.ui.requests import enqueue, read_plans
 
@@ -65,6 +64,8 @@ def _top(frame: Frame, engine: Engine, plan: str) -> str:
         if path.suffix == ".md" and plan not in engine.forest.loops:
             raise NotFound(f"there is no file {plan!r}", hint="name a plan file, or the id of a loop")
         return find_id(engine.forest.loops, plan)
+    from loopr.ui.lists import kind_of, read_list
+
     kind = kind_of(frame.workspace, path, None)
     (found,) = [read_list(frame.workspace, path, kind).plan] if kind else read_plans(frame.workspace, [path])
     done = enqueue(engine, frame.workspace, found, lambda text: True, to_run=False)

@@ -20,7 +20,7 @@ from loopr.ui.bases import Wants, is_home
 from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.held import offer_held
-from loopr.ui.cli.listed import with_lists
+from loopr.ui.cli.listed import KINDS, with_lists
 from loopr.ui.cli.word import word_of
 from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
 from loopr.ui.edits import details, headline, is_unchanged
@@ -29,7 +29,6 @@ from loopr.ui.folding import fold
 from loopr.ui.following import follow
 from loopr.ui.gate import pass_gate
 from loopr.ui.idle import Idle, idle
-from loopr.ui.lists import ALL_KINDS
 from loopr.ui.older import doubt_lines, stale_lines
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
@@ -40,7 +39,7 @@ NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 
 @click.command("start")
 @click.argument("plans", metavar="PLAN...", nargs=-1, required=True)
-@click.option("--from", "kind", type=click.Choice(ALL_KINDS), help="the files are lists of work, exported from there")
+@click.option("--from", "kind", type=click.Choice(KINDS), help="the files are lists of work, exported from there")
 @click.option("--id", "own_id", metavar="ID", help="with --from: the id of the plan that the list becomes")
 @click.option("-n", "--dry-run", is_flag=True, help="show what would be enqueued; write nothing")
 @click.option("--no-run", is_flag=True, help="enqueue, complete what is declared, and start nothing")
