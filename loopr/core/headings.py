@@ -15,6 +15,7 @@ from loopr.core.ladder import Ladder
 from loopr.core.marked import Findings, Position
 from loopr.core.needs import Sibling
 from loopr.core.slugs import id_problem, one_line, slug
+from loopr.core.values import shown
 
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<rest>.*)$")
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?=[ \t]|$)")
@@ -27,6 +28,11 @@ _NAMED = re.compile(r"`?(?P<id>[^\s:`*]+)`?\s*:(?:\s+(?P<title>.*))?$")
 _FIELD = re.compile(r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>files|needs)(?:\*\*|__)?:(?:\*\*|__)?\s*(?P<values>.*)$", re.I)
 _KEY_OF_FRONT = re.compile(
     r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>run|check|agent|budget|leaf)(?:\*\*|__)?:(?:\*\*|__)?\s+\S", re.I
+)
+_NEARLY = re.compile(
+    r"\s*(?:[-*+]\s+)?(?:\*\*|__)?(?P<key>files|needs|depends(?:[ _-]on)?|dependencies|requires|after|blocked[ _-]by)"
+    r"(?:\*\*|__)?:(?:\*\*|__)?\s*(?P<values>\S.*)$",
+    re.I,
 )
 _NO_NEEDS = frozenset({"none", "nothing", "-"})
 
@@ -246,11 +252,18 @@ def _read_body(item: Item, rest: str) -> tuple[dict[str, list[tuple[str, Positio
 def _warn_of_keys(findings: Findings, item: Item) -> None:
     """Say of the lines of an item that look like keys of an entry that they are read as text."""
     for line in item.lines:
-        found = None if line.code else _KEY_OF_FRONT.match(line.text)
-        if found:
-            at = Position(line.number, found.start("key") + 1)
+        if line.code or _FIELD.match(line.text):
+            continue
+        if found := _KEY_OF_FRONT.match(line.text):
             words = f"`{found['key']}:` of an item is read as its text"
-            findings.warn(at, f"{words}; in front matter it counts: `{found['key'].lower()}: ...` beside its id")
+            how = f"in front matter it counts: `{found['key'].lower()}: ...` beside its id"
+        elif found := _NEARLY.match(line.text):
+            key = "Files" if found["key"].casefold() == "files" else "Needs"
+            words = f"`{found['key']}:` of an item is read as its text"
+            how = f"what counts is `- {key}: {shown(found['values'])}`"
+        else:
+            continue
+        findings.warn(Position(line.number, found.start("key") + 1), f"{words}; {how}")
 
 
 def _width(text: str) -> int:

@@ -150,6 +150,24 @@ def test_a_title_beside_another_id_is_a_need() -> None:
         read(body.replace("Needs: Build the index", "Needs: Build the house"))
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("  Needs: a", "f.md:3:3 `Needs:` of an item is read as its text; what counts is `- Needs: a`"),
+        ("  - Depends on: a", "f.md:3:5 `Depends on:` of an item is read as its text; what counts is `- Needs: a`"),
+        ("  - **Blocked by**: a", "f.md:3:7 `Blocked by:` of an item is read as its text; what counts is `- Needs: a`"),
+        ("  files: x", "f.md:3:3 `files:` of an item is read as its text; what counts is `- Files: x`"),
+        ("  - Needs: a", ""),
+        ("  It needs: time", ""),
+    ],
+)
+def test_a_line_that_is_nearly_read(line: str, said: str) -> None:
+    """A need or a path that is written otherwise than it is read stays text, with a warning that says how."""
+    artifact = read(f"## Specs\n- b: B\n{line}\n- a: A\n")
+    assert [each[: len(said)] for each in artifact.warnings] == [said] * bool(said)
+    assert artifact.entries[0].needs == (("a",) if not said and "- Needs" in line else ())
+
+
 def test_a_title_keeps_the_name_of_its_type() -> None:
     """The prefix is dropped from ids only: a title that begins with the same word stays whole, also as a need."""
     body = "## Specs\n- **Spec-driven design**\n- b: B\n  - Needs: Spec-driven design\n"

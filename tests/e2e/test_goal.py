@@ -34,6 +34,15 @@ def test_a_goal_is_worked_for_until_its_check_says_yes(repo: Repo) -> None:
     assert len(repo.events("attempt_started")) == 2
 
 
+def test_an_agent_works_for_a_goal(repo: Repo) -> None:
+    """A preset of the repository's own is asked with the goal, and its work lands once the check says yes."""
+    repo.write({"agents/pal.yml": "run: [sh, -c, 'grep -q \"# Be friendly\" && echo hello > hello.txt']\n"})
+    repo.git("add", "agents")
+    repo.git("commit", "--quiet", "--message=pal")
+    repo.loopr("goal", "Be friendly", "--check", "grep -q hello hello.txt", "--agent", "pal")
+    assert repo.on_branch("be-friendly", "hello.txt") == "hello"
+
+
 def test_a_goal_that_is_never_reached_in_its_time(repo: Repo) -> None:
     """With --until nothing more is started after it, and the exit code says that it is not done."""
     ended = repo.loopr("goal", "Never", "--check", "false", "--run", "echo x >> x", "--until", "0s", "--json", code=75)
