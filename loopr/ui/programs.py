@@ -20,6 +20,7 @@ from loopr.world.settings.parts import TypeSettings
 from loopr.world.settings.presets import Preset
 
 Types = Mapping[str, TypeSettings]
+MOST_PLACES = 5
 HINT = "install it, put its folder on the PATH, or name another one"
 
 
@@ -39,7 +40,7 @@ def missing_programs(workspace: Workspace, entries: Iterable[Entry] | None, sour
     """
     types, root = workspace.settings.types, workspace.policy.root_type
     work = _down(types, root) if entries is None else _declared(types, types[root].child, entries)
-    found: dict[tuple[str, str], Problem] = {}
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for own, entry in work:
         for need in (*_workers(workspace, own, entry, source), *_judges(workspace, own)):
             program = _program(own, need.command)
@@ -48,8 +49,18 @@ def missing_programs(workspace: Workspace, entries: Iterable[Entry] | None, sour
                 if own.wrap is not None and program == own.wrap[0]:
                     key = f"types.{own.name}.wrap"
                     where = workspace.settings.origin(key)
-                found[where, program] = Problem(f"{key}: there is no program {program}", where, _hint(need, program))
-    return list(found.values())
+                found.setdefault((program, _hint(need, program)), []).append((where, key))
+    return [_told(program, hint, dict.fromkeys(places)) for (program, hint), places in found.items()]
+
+
+def _told(program: str, hint: str, places: Iterable[tuple[str, str]]) -> Problem:
+    """Say once that a program is not there, with all that name it; the first place is where to begin."""
+    (where, key), *more = places
+    others = ", ".join(f"{name} ({at})" if at else name for at, name in more[:MOST_PLACES])
+    rest = f" and {len(more) - MOST_PLACES} more" if len(more) > MOST_PLACES else ""
+    return Problem(
+        f"{key}: there is no program {program}" + (f"; named too by {others}{rest}" if more else ""), where, hint
+    )
 
 
 def _hint(need: _Need, program: str) -> str:

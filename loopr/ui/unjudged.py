@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from loopr.core.model import FINISHED, Loop
+from loopr.core.scene import Scene
 from loopr.engine import Engine
 from loopr.wiring import Workspace
+from loopr.world.settings import Settings
 from loopr.world.settings.parts import TypeSettings
 
 MOST_LOOPS = 200
@@ -27,11 +29,33 @@ def unjudged(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]
         expected = expected or bool(loops)
     if not found:
         return ()
-    names = f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else found[0]
-    return (
-        f"nothing judges {names}: what ends with 0 lands",
-        f"  `loopr set types.{found[-1]}.check COMMAND` changes that, `none` says it is meant",
-    )
+    return f"nothing judges {_and(found)}: what ends with 0 lands", f"  {remedy(found)}"
+
+
+def remedy(types: Sequence[str]) -> str:
+    """Say how types get a judge, or that none is meant."""
+    return f"`loopr set types.{types[-1]}.check COMMAND` changes that, `none` says it is meant"
+
+
+def unjudged_types(settings: Settings) -> list[str]:
+    """Name the types that work by themselves, and that nothing judges."""
+    kinds = settings.types.values()
+    return [each.name for each in kinds if (each.run or each.agent) is not None and not _has_judges(each)]
+
+
+def landed_unjudged(settings: Settings, scene: Scene, plan: str) -> str:
+    """Say how many loops of a plan have landed that nothing has judged, and of which types; nothing if none has."""
+    types = unjudged_types(settings)
+    loops = [each for each in scene.tree.walk(plan) if each.type in types and each.landed and not each.checked]
+    if not loops:
+        return ""
+    names = [each for each in types if any(loop.type == each for loop in loops)]
+    return f"nothing has judged {len(loops)} of its loops ({_and(names)}); {remedy(names)}"
+
+
+def _and(names: Sequence[str]) -> str:
+    """Write names one after the other."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _at_work(engine: Engine, plan: str) -> Mapping[str, Sequence[Loop]]:

@@ -16,9 +16,12 @@ MOST_OVERLAPS = 5
 
 
 def queue_warning(scene: Scene, depth: Mapping[str, int]) -> str:
-    """Say that more loops wait for a slot than they should, and of which types; nothing where it is not so."""
-    waiting, (soft, _) = sum(depth.values()), scene.policy.queue_limits()
-    if soft is None or waiting <= soft:
+    """Say that more loops wait for a slot than they should, and of which types; nothing where it is not so.
+
+    A long queue is nothing wrong by itself: where nobody has set a limit, it is one that keeps new plans out.
+    """
+    waiting, (soft, hard) = sum(depth.values()), scene.policy.queue_limits()
+    if soft is None or hard is None or waiting <= soft or (scene.policy.soft_limit is None and waiting < hard):
         return ""
     types = ", ".join(f"{count} {name}" for name, count in depth.items())
     return f"queue delayed; respecting caps ({waiting} waiting: {types}; the soft limit is {soft})"

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -69,7 +70,7 @@ def test_a_sound_workspace_has_nothing_wrong(tmp_path: Path) -> None:
         (
             *("python", "sqlite", "git", "workspace", "repository", "base", "branch names", "checkout", "git config"),
             *("ignored", "settings", "journal", "replay", "engine", "specs"),
-            *("processes", "waits", "programs", "keys", "disk", "file system"),
+            *("processes", "waits", "programs", "judges", "writable", "keys", "disk", "file system"),
         ),
         True,
     )
@@ -306,6 +307,42 @@ def test_what_a_type_names_must_be_installed(tmp_path: Path) -> None:
     text = "loopr.yml:1:16 types.code.agent: there is no program no-such-agent"
     hint = "install it with `fetch it`, put its folder on the PATH, or name another agent"
     assert verdict(repo, "programs") == (False, f"{text} ({hint})")
+
+
+def test_what_several_types_name_is_told_once(tmp_path: Path) -> None:
+    """One program that is not there is one finding, with all the places that name it."""
+    repo = workspace(tmp_path)
+    (repo / "loopr.yml").write_text(
+        "types:\n  spec: {agent: absent}\n  phase: {agent: absent}\n  code: {agent: absent, check: make test}\n"
+        "agents: {absent: {extends: codex, run: [no-such-agent], install: fetch it}}\n"
+    )
+    ok, text = verdict(repo, "programs")
+    assert (ok, text.count("no-such-agent")) == (False, 1)
+    assert "types.spec.agent: there is no program" in text
+    assert "named too by types.phase.agent (loopr.yml:3:11), types.code.agent (loopr.yml:4:10)" in text
+
+
+@pytest.mark.parametrize(("check", "ok"), [("", None), (", check: none", True), (", approve: true", True)])
+def test_what_nothing_judges_is_remarked_on(tmp_path: Path, check: str, ok: bool | None) -> None:
+    """A type that works by itself and has no judge is a remark, unless that is said to be meant."""
+    repo = workspace(tmp_path)
+    (repo / "loopr.yml").write_text(f"types: {{code: {{run: make{check}}}}}\n")
+    assert verdict(repo, "judges")[0] is ok
+    assert ok or "nothing judges code: what ends with 0 lands" in verdict(repo, "judges")[1]
+
+
+def test_a_folder_that_may_not_be_written_to_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that is read-only, or a folder of somebody else's, is told before anything is started there."""
+    repo = workspace(tmp_path)
+    assert verdict(repo, "writable")[0] is True
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert verdict(repo, "writable")[0] is False
+    monkeypatch.undo()
+    frozen = SimpleNamespace(f_flag=os.ST_RDONLY, f_bavail=10**9, f_frsize=4096, f_favail=10**9, f_files=10**9)
+    monkeypatch.setattr(os, "statvfs", lambda path: frozen)
+    ok, text = verdict(repo, "writable")
+    assert ok is False
+    assert "is on a file system that is read-only (mount it writable" in text
 
 
 def test_too_little_disk_is_wrong(tmp_path: Path) -> None:

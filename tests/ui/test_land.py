@@ -76,7 +76,8 @@ def test_a_plan_comes_home(shop: Desk, ground: Ground) -> None:
     assert answer == (
         0,
         f"p is home: main is at {tip[:12]} (1 commit, 1 file)\n",
-        f"  the checkout {shop.folder} was brought along\n",
+        "nothing has judged 1 of its loops (code); `loopr set types.code.check COMMAND` changes that, `none` says it is"
+        f" meant\n  the checkout {shop.folder} was brought along\n",
     )
     assert git(shop.folder, "rev-parse", "main") == tip
     assert (shop.folder / "new.txt").read_text() == "new\n"

@@ -290,6 +290,18 @@ def test_the_queue_warns_of_each_type(shop: Desk) -> None:
     assert f"warning: {words}" in shop.lines("status")
 
 
+def test_a_long_queue_is_nothing_wrong_by_itself(shop: Desk) -> None:
+    """Where nobody has set a limit, the warning comes with the one from which on new plans are deferred."""
+    shop("set", "concurrency.max_loops", "2")
+    shop.start(flat(f"s{n}" for n in range(15)))
+    assert len(shop.choose()) == 2
+    assert "queue delayed" not in shop("tree").out + shop("status").out
+    assert shop("start", "--no-run", shop.write("q.md", flat(["x"], "q"))).code == 0
+    shop.start(flat((f"t{n}" for n in range(5)), "more"), "more.md")
+    assert "queue delayed; respecting caps (19 waiting: 19 spec; the soft limit is 8)" in shop.lines("tree")
+    assert shop("start", "--no-run", shop.write("r.md", flat(["x"], "r"))).code == 75
+
+
 # --- width and characters -----------------------------------------------------------------------------------------
 
 WIDE = "漢字かな交じり文 👩‍💻 ÅÅÅ ﷽ " * 8

@@ -5,6 +5,7 @@ Must never know git's settings, nor what is remembered.
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from loopr.errors import SettingsError
 from loopr.ui.checkup.rows import Finding
 from loopr.ui.programs import missing_programs
+from loopr.ui.unjudged import remedy, unjudged_types
 from loopr.wiring import Workspace
 from loopr.world.git_facts import git_version
 from loopr.world.host_facts import free_bytes, is_full, mount_of, watch_limit
@@ -130,4 +132,37 @@ def _keys(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     yield Finding("keys", None, text, hint)
 
 
-CHECKS = (("programs", _named), ("keys", _keys), ("disk", _disk), ("file system", _file_system), ("watches", _watches))
+def _judged(_: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Remark on types that work by themselves and that nothing judges."""
+    found = unjudged_types(settings)
+    if found:
+        yield Finding("judges", None, f"nothing judges {', '.join(found)}: what ends with 0 lands", remedy(found))
+    else:
+        yield Finding("judges", True, "whatever works by itself is judged, or said not to be")
+
+
+def _writable(workspace: Workspace, _: Settings) -> Iterator[Finding]:
+    """Check that the workspace and the state may be written to; nothing is written to find out."""
+    place = workspace.place
+    folders = [each for each in (place.root, place.state) if each.exists()]
+    closed = [each for each in folders if not os.access(each, os.W_OK)]
+    frozen = [each for each in folders if os.statvfs(each).f_flag & os.ST_RDONLY]
+    if frozen:
+        hint = "mount it writable: nothing can be started until then"
+        yield Finding("writable", False, f"{frozen[0]} is on a file system that is read-only", hint)
+    elif closed:
+        hint = "check its owner and its permissions: nothing can be started until then"
+        yield Finding("writable", False, f"{closed[0]} may not be written to", hint)
+    else:
+        yield Finding("writable", True, "the workspace and its state may be written to")
+
+
+CHECKS = (
+    ("programs", _named),
+    ("judges", _judged),
+    ("writable", _writable),
+    ("keys", _keys),
+    ("disk", _disk),
+    ("file system", _file_system),
+    ("watches", _watches),
+)

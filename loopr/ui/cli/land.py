@@ -81,6 +81,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
     """Build what would come home, judge it, and bring it; whatever is in the way is told and nothing has changed."""
     from loopr.grounds import stands_at
     from loopr.ui.homecoming import judged
+    from loopr.ui.unjudged import landed_unjudged
     from loopr.world.repo.home import build_home, home_problems, leave_home_room
     from loopr.world.repo.landing import Onto
     from loopr.world.repo.words import Message, Refusal
@@ -110,6 +111,8 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
         if problems or how.dry_run:
             return Told(onto, built, problems=problems, half=half)
         is_judged = frame.workspace.settings.of_project(plan.project).land.check is not None
+        if not is_judged and (unjudged := landed_unjudged(frame.workspace.settings, scene, plan.id)):
+            frame.note(unjudged)
         _ask(built, _doubts(ground, scene, plan, built), half, how.yes, is_judged=is_judged)
         no = judged(frame.workspace, plan, ground, built, frame.note)
         if no is not None:

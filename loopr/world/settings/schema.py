@@ -262,7 +262,7 @@ SCHEMA = block(
     ),
     queue=block(
         "When the queue is too long.",
-        soft_limit=whole(None, "Above this a warning is shown; null is the larger of 8 and 4 times max_loops."),
+        soft_limit=whole(None, "Above this a warning is shown; null warns once new plans are deferred."),
         hard_limit=whole(None, "From this on a new plan is deferred; null is twice the soft limit."),
     ),
     retry=_RETRY,
