@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
+from loopr.core import offer_events as f
 from loopr.core.model import Status
 from loopr.ui.steering import fulfil
 from loopr.ui.vocabulary import Wish
@@ -139,6 +142,21 @@ def test_a_branch_that_somebody_has_moved(shop: Desk, ground: Ground) -> None:
     assert shop("approve", "p", "--yes").code == 2
     assert [shop.loop(f"p/{each}").status for each in "ab"] == [Status.LANDING, Status.AWAITING]
     assert shop("approve", "p/b").code == 0
+
+
+def test_one_that_waits_for_two_words(shop: Desk, ground: Ground) -> None:
+    """A loop whose work waits and for which a file is offered stays when many are approved, and each word is named."""
+    await_word(shop, ground, "p/a", "p/b")
+    text = b"---\nphases: [k]\n---\n# A\n"
+    digest = hashlib.sha256(text).hexdigest()[:32]
+    Workspace(shop.folder).hands().keep(digest, text)
+    shop.decide(lambda forest, now: iter([f.ArtifactOffered("p/a", digest, ("p/c",))]))
+    answer = shop("diff", "--waiting", "p")
+    assert "(an offered file: `loopr approve p/a --file` takes it) <==\ncame while p/c ran\n" in answer.out
+    assert "+phases: [k]" in answer.out and "but for p/a: that wants words of its own" in answer.err
+    assert "1 of 3 loops of p approved; 1 waits for two words" in shop("approve", "p").err
+    answer = shop("approve", "p")
+    assert (answer.code, "only those wait that wait for two words: p/a" in answer.err) == (2, True)
 
 
 def test_many_are_sent_back_with_one_word(shop: Desk, ground: Ground) -> None:
