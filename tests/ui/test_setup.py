@@ -286,3 +286,28 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+# --- what init finds ----------------------------------------------------------------------------------------------
+
+
+def test_init_says_who_could_work_and_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test command and an installed agent are proposed once, as lines to type, and nothing is set by itself."""
+    repo = repository(tmp_path / "repo")
+    (repo / "Makefile").write_text("test:\n\ttrue\n")
+    program = tmp_path / "bin/claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    said = loopr("init", "-C", repo).err
+    assert (
+        "`make test` runs the tests, as Makefile says: `loopr set types.code.check 'make test'` lets them judge" in said
+    )
+    assert "claude is installed: `loopr set types.code.agent claude` lets it work, likewise for spec, phase" in said
+    assert "specs/ holds the tree as files: commit it or have git ignore it" in said
+    assert (repo / "loopr.yml").read_text() == starter()
+    assert "make test" not in loopr("init", "-C", repo).err
+    for line in ("types.code.check=make test", "types.code.agent=claude"):
+        assert loopr("set", "-C", repo, *line.split("=")).code == 0
+    assert loopr("config", "check", "-C", repo).code == 0

@@ -14,12 +14,14 @@ from loopr.ui import render, views
 from loopr.ui.anew import begin_anew
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.gate import pass_gate
+from loopr.ui.proposing import proposals
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.founding import Step, check_room, file_step, folder_step, ignore_line, lines_step, starter
 from loopr.world.place import SETTINGS_FILE, Place, common_git_dir, is_remembered, own_git_dir, remember_place
 from loopr.world.repo.ground import HEADS
 
 PLAN = "plan.md"
+TREE = "holds the tree as files: commit it or have git ignore it, loopr works from what lies there"
 
 
 @click.command("init")
@@ -44,6 +46,10 @@ def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes
         step.take()
     made, kept = ([step.name for step in steps if step.done is done] for done in (False, True))
     remarks, command = _remarks(frame, workspace), f"loopr start --dry-run {PLAN}"
+    if SETTINGS_FILE in made and not dry_run:
+        remarks += proposals(workspace)
+    if f"{workspace.settings.artifacts.dir}/" in made and workspace.place.repository is not None:
+        remarks.append(f"{workspace.settings.artifacts.dir}/ {TREE}")
     if agent is not None and SETTINGS_FILE in kept:
         remarks.append(f"{SETTINGS_FILE} is there, and kept: say `agent: {agent}` in its types yourself")
     if frame.as_json:

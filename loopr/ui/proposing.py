@@ -1,0 +1,46 @@
+"""What a workspace that has just been made may want to be told: who could work here, and what could judge.
+
+Looks at the files of the folder and at the search path. Must never set anything by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from shlex import quote
+
+from loopr.errors import SettingsError
+from loopr.ui.presets import program_of
+from loopr.wiring import Workspace
+from loopr.world.settings import Settings
+from loopr.world.suites import suite_of
+
+
+def proposals(workspace: Workspace) -> Iterator[str]:
+    """Propose the tests of the repository as the judge of its last type, and an installed agent for the work."""
+    settings = workspace.settings
+    last = list(settings.types.values())[-1]
+    suite = suite_of(workspace.place.root)
+    judged = any(each is not None for each in (last.check, last.review, last.review_agent)) or last.unjudged
+    if suite is not None and not judged:
+        line = f"loopr set types.{last.name}.check {quote(suite.command)}"
+        yield f"`{suite.command}` runs the tests, as {suite.file} says: `{line}` lets them judge"
+    idle = [each.name for each in settings.types.values() if each.run is None and each.agent is None][1:]
+    found = _installed(workspace, settings) if len(idle) == len(settings.types) - 1 else []
+    if found:
+        here = f"{', '.join(found)} {'is' if len(found) == 1 else 'are'} installed"
+        others = f", likewise for {', '.join(idle[:-1])}" if idle[:-1] else ""
+        yield f"{here}: `loopr set types.{last.name}.agent {found[0]}` lets it work{others}"
+
+
+def _installed(workspace: Workspace, settings: Settings) -> list[str]:
+    """Name the agents whose program is on this machine."""
+    path, found = workspace.environ.get("PATH", os.defpath), []
+    for name in settings.shelf.names:
+        try:
+            preset = settings.preset(name)
+        except SettingsError:
+            continue
+        if program_of(preset.command, path):
+            found.append(name)
+    return found
