@@ -169,14 +169,23 @@ class Forest(Scene):
             self.settling[loop_id] = None
         else:
             self.settling.pop(loop_id, None)
-        if not own_gates_open(self, loop):
+        first = self._comes_first(loop) if loop.past.ask is not None else None
+        if first is not None or not own_gates_open(self, loop):
             self.ready.leave(loop_id)
-            if loop.waits and loop.past.ask is not None:
-                self._turns.wait(loop_id, comes_first(self.tree, loop))
         elif loop.not_before > self.at:
             self.ready.wait(loop)
         else:
             self._enter(loop)
+
+    def _comes_first(self, loop: Loop) -> str | None:
+        """Name and remember whom a loop that is to be done again waits behind; nobody where it waits for no turn."""
+        first = self._turns.first(loop.id)
+        if not loop.waits:
+            first = None
+        elif first not in self.tree.redoing:
+            first = comes_first(self.tree, loop)
+        self._turns.wait(loop.id, first)
+        return first
 
     def _enter(self, loop: Loop) -> None:
         """Let a loop whose own gates are open stand in its group."""
