@@ -14,7 +14,7 @@ from loopr.core.offering import Closed, file_of, is_foreign, is_on_offer
 from loopr.core.scene import Scene, line_of
 from loopr.core.shared import WORKSPACE, project_scope
 from loopr.core.staleness import comes_first
-from loopr.core.states import awaits
+from loopr.core.states import awaits, people_say
 
 Check = Callable[[Scene, Loop, int], Closed]
 
@@ -28,7 +28,7 @@ def _status(scene: Scene, loop: Loop, now: int) -> Closed:
 
 def _stopping(scene: Scene, loop: Loop, now: int) -> Closed:
     """An earlier attempt still lives."""
-    return (f"attempt {loop.ending.attempt} was told to stop and still lives", None) if loop.ending else None
+    return (f"try {loop.ending.attempt} was told to stop and still lives", None) if loop.ending else None
 
 
 def _held(scene: Scene, loop: Loop) -> Closed:
@@ -66,7 +66,7 @@ def _parent(scene: Scene, loop: Loop, now: int) -> Closed:
     if _parent_is_complete(scene, loop):
         return None
     parent = scene.loops[loop.parent or ""]
-    return f"its parent {parent.id} is {parent.status}", None
+    return f"its parent {parent.id} is {people_say(parent)}", None
 
 
 def _parent_is_complete(scene: Scene, loop: Loop) -> bool:
@@ -79,16 +79,21 @@ def _needs(scene: Scene, loop: Loop, now: int) -> Closed:
     for name in loop.needs:
         if scene.tree.done(name):
             continue
-        needed = scene.loops.get(name)
+        needed, called = scene.loops.get(name), _called(loop, name)
         if needed is None or needed.status is Status.INVALIDATED:
-            return f"needs {name}, which is not declared", None
+            return f"needs {called}, which is not declared", None
         if needed.status in STUCK:
-            return f"needs {name}, which is {needed.status}", None
+            return f"needs {called}, which is {needed.status}", None
         below = scene.tree.below[name]
-        counts = f" ({below.complete + (needed.status is Status.COMPLETE)} of {below.total + 1} complete)"
-        return f"needs {name}{counts if below.total else ''}", None
+        done, of = below.done
+        return f"needs {called}{f' ({done} of {of} done)' if below.total else ''}", None
     first = comes_first(scene.tree, loop) if loop.past.ask is not None else None
     return (f"{first} is done again first", None) if first is not None else None
+
+
+def _called(loop: Loop, name: str) -> str:
+    """Call a loop as its siblings do."""
+    return name.removeprefix(f"{loop.parent}/") if loop.parent is not None else name
 
 
 def _artifact(scene: Scene, loop: Loop, now: int) -> Closed:

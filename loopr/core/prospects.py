@@ -17,7 +17,10 @@ _Point = tuple[str, bool]
 
 
 class Prospect(NamedTuple):
-    """How many loops stand how; the ids on the longest way still to go, in order; and whether nothing of it goes on."""
+    """How many loops stand how; the ids on the longest way still to go, in order; and whether nothing of it goes on.
+
+    `done` are those that nothing is left of, `of` how many count there: a complete loop is counted by its children.
+    """
 
     total: int
     complete: int
@@ -27,6 +30,8 @@ class Prospect(NamedTuple):
     cancelled: int
     way: tuple[str, ...]
     stranded: bool
+    done: int = 0
+    of: int = 0
 
 
 def prospect(scene: Scene, tops: Sequence[str], now: int) -> Prospect:
@@ -44,7 +49,7 @@ def prospect(scene: Scene, tops: Sequence[str], now: int) -> Prospect:
     done = all(map(scene.tree.done, highest))
     stranded = bool(highest) and not done and not may_go_on(scene, highest, now)
     way = longest_way(scene, highest)
-    return Prospect(total, complete, at_work, waits, failed, cancelled, way, stranded)
+    return Prospect(total, complete, at_work, waits, failed, cancelled, way, stranded, *scene.tree.done_of(highest))
 
 
 def longest_way(scene: Scene, tops: Iterable[str]) -> tuple[str, ...]:

@@ -8,10 +8,19 @@ from __future__ import annotations
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 
+WORDS = {each: each.value for each in Status} | {
+    Status.PENDING: "waiting",
+    Status.LEASED: "starting",
+    Status.AWAITING: "approval",
+    Status.COMPLETE: "done",
+    Status.INVALIDATED: "undeclared",
+}
+"""What people call each state, in one word."""
+
 _STATE_WORDS = {
     Status.LEASED: "it was chosen; its worktree and process are being prepared",
-    Status.RUNNING: "attempt {attempt} runs",
-    Status.CHECKING: "attempt {attempt} is being judged",
+    Status.RUNNING: "try {attempt} runs",
+    Status.CHECKING: "try {attempt} is being judged",
     Status.AWAITING: "it waits for a person: `loopr approve {id}` or `loopr reject {id}`",
     Status.PARKED: "it is parked: {reason}; `loopr reset {id}` once that is mended",
     Status.FAILED: "it failed: {reason}; `loopr retry {id}` begins again",
@@ -26,6 +35,11 @@ def awaits(scene: Scene, loop: Loop) -> str:
     return _state_words(scene, loop) + (f"; held up: {problem}" if problem else "")
 
 
+def people_say(loop: Loop) -> str:
+    """Say how a loop stands, as the end of a sentence that begins with "it is"."""
+    return "waiting for approval" if loop.status is Status.AWAITING else WORDS[loop.status]
+
+
 def _state_words(scene: Scene, loop: Loop) -> str:
     """Say what its state waits for."""
     if loop.status is Status.COMPLETE:
@@ -38,10 +52,10 @@ def _state_words(scene: Scene, loop: Loop) -> str:
 
 def _complete(scene: Scene, loop: Loop) -> str:
     """Say what a complete loop still waits for below it."""
-    below = scene.tree.below[loop.id]
-    if below.total == below.complete:
+    if scene.tree.done(loop.id):
         return "it is done"
-    return f"it is complete; {below.total - below.complete} of {below.total} below it are not"
+    done, of = scene.tree.below[loop.id].done
+    return f"its own work is done, and {done} of {of} below it"
 
 
 def _landing(scene: Scene, loop: Loop) -> str:

@@ -20,14 +20,31 @@ class Below:
     """What is declared below a loop, itself not counted; `latest` is when the last of it was done or went.
 
     `changed` is the count of grants when something of it last landed a commit, `redoing` how many are done again.
+    `heads` are complete loops that have children: those stand for them where it is counted how much is done.
     """
 
-    __slots__ = ("cancelled", "changed", "complete", "failed", "latest", "parked", "redoing", "running", "total")
+    __slots__ = (
+        "cancelled",
+        "changed",
+        "complete",
+        "failed",
+        "heads",
+        "latest",
+        "parked",
+        "redoing",
+        "running",
+        "total",
+    )
 
     def __init__(self) -> None:
         """Begin with nothing below."""
         self.total = self.complete = self.running = self.latest = 0
-        self.parked = self.failed = self.cancelled = self.changed = self.redoing = 0
+        self.parked = self.failed = self.cancelled = self.changed = self.redoing = self.heads = 0
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many are done, and of how many."""
+        return self.complete - self.heads, self.total - self.heads
 
     def count(self, loop: Loop, step: int) -> None:
         """Count a loop in (1) or out (-1)."""
@@ -66,6 +83,7 @@ class Below:
         self.cancelled += under.cancelled
         self.redoing += under.redoing
         self.changed = max(self.changed, under.changed)
+        self.heads += under.heads
         self.latest = max(self.latest, under.latest)
 
 
@@ -103,6 +121,7 @@ class Tree:
         self.held: dict[str, None] = {}
         self.redoing: dict[str, None] = {}
         self.offered: dict[str, None] = {}
+        self._heads = set[str]()
         self._children: dict[str, list[tuple[int, str]]] = {}
         self._roots: list[tuple[int, str]] = []
 
@@ -160,6 +179,19 @@ class Tree:
         loop = self.loops.get(loop_id)
         return max(loop.past.changed, self.below[loop_id].changed) if loop is not None else 0
 
+    def is_head(self, loop_id: str) -> bool:
+        """Say whether a loop is complete and has children, which stand for it where it is counted what is done."""
+        return loop_id in self._heads
+
+    def done_of(self, tops: Iterable[str]) -> tuple[int, int]:
+        """Count, at and below some loops of which none is below another, how many are done, and of how many."""
+        done = of = 0
+        for top in tops:
+            below, status = self.below[top], self.loops[top].status
+            done += below.done[0] + (status is Status.COMPLETE and top not in self._heads)
+            of += below.done[1] + (status is not Status.INVALIDATED and top not in self._heads)
+        return done, of
+
     def done_at(self, loop_id: str) -> int:
         """Say when a done loop became done."""
         loop = self.loops[loop_id]
@@ -175,6 +207,9 @@ class Tree:
             self._need(old, loop)
         if old is None or old.status is not loop.status or old.since != loop.since or old.past is not loop.past:
             self._count(old, loop)
+            self._head(loop)
+            if loop.parent is not None:
+                self._head(self.loops[loop.parent])
 
     def fill(self, loops: Iterable[Loop]) -> None:
         """Take all loops at once into an empty tree; each is looked at once."""
@@ -189,8 +224,12 @@ class Tree:
             if loop.status is not Status.INVALIDATED:
                 siblings = self._roots if parent is None else self._children.setdefault(parent, [])
                 siblings.append((_rank(loop), loop_id))
+            is_head = loop.status is Status.COMPLETE and bool(self._children.get(loop_id))
+            if is_head:
+                self._heads.add(loop_id)
             if parent is not None:
                 below.own(parent).gather(loop, below.get(loop_id))
+                below[parent].heads += is_head
         for siblings in (self._roots, *self._children.values()):
             siblings.sort()
 
@@ -246,6 +285,18 @@ class Tree:
             below.count(new, 1)
             below.latest = max(below.latest, ended)
             below.changed = max(below.changed, new.past.changed)
+
+    def _head(self, loop: Loop) -> None:
+        """Keep whether a loop is complete and has children, and the counters of all ancestors."""
+        is_head = loop.status is Status.COMPLETE and bool(self._children.get(loop.id))
+        if is_head is (loop.id in self._heads):
+            return
+        if is_head:
+            self._heads.add(loop.id)
+        else:
+            self._heads.discard(loop.id)
+        for above in self.ancestors(loop):
+            self.below.own(above.id).heads += 1 if is_head else -1
 
 
 def _rank(loop: Loop) -> int:

@@ -21,6 +21,7 @@ from loopr.core.observations import FileSeen
 from loopr.core.offering import is_foreign
 from loopr.core.offers import FILE, MOST_NAMED
 from loopr.core.scene import Scene
+from loopr.core.states import people_say
 from loopr.errors import UserError
 
 _COMPLETES = frozenset({Status.PENDING, Status.PARKED, Status.FAILED})
@@ -152,7 +153,7 @@ def may_take_file(scene: Scene, loop: Loop, file: FileSeen) -> None:
     """Refuse a file that cannot be taken as a person's now."""
     if loop.status is not Status.AWAITING and not allows(loop, e.ArtifactAccepted(loop.id, file.digest)):
         hint = "wait until it has landed" if loop.status is Status.LANDING else f"`loopr retry {loop.id}` first"
-        raise UserError(f"cannot take a file for {loop.id}: it is {loop.status}", hint=hint)
+        raise UserError(f"cannot take a file for {loop.id}: it is {people_say(loop)}", hint=hint)
     problems = outline_problems(scene, loop, file.artifact, file.place)
     if problems:
         raise UserError("", problems=problems)

@@ -23,6 +23,7 @@ from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
 from loopr.core.offering import words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
+from loopr.core.states import people_say
 from loopr.core.trust import approve_file, offered_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
@@ -61,7 +62,7 @@ def _loop(scene: Scene, loop_id: str) -> Loop:
 
 def _refuse(loop: Loop, verb: str, hint: str) -> UserError:
     """Say that a wish does not fit a loop's state."""
-    return UserError(f"cannot {verb} {loop.id}: it is {loop.status}", hint=hint)
+    return UserError(f"cannot {verb} {loop.id}: it is {people_say(loop)}", hint=hint)
 
 
 _NOT_OVER = "wait until it has ended, or `loopr cancel` it first"

@@ -210,7 +210,7 @@ def _at_work(forest: Forest, plan: str) -> bool:
     return any(forest.loops[each].plan == plan for each in forest.occupancy.loops)
 
 
-def is_home(workspace: Workspace, forest: Forest, plan: str) -> bool:
+def is_home(workspace: Workspace, forest: Scene, plan: str) -> bool:
     """Say whether the branch that a plan began at has all of it; no where the settings do not say where that is."""
     from loopr.grounds import ground_of_plan, stands_at
     from loopr.world.repo import home

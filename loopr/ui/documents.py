@@ -9,14 +9,17 @@ import gc
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loopr.core.gates import first_closed
+from loopr.core.grouping import Waits
+from loopr.core.inbox import inbox
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.shared import Host
+from loopr.core.states import WORDS
 from loopr.errors import NotFound, UserError
-from loopr.ui import story, views
+from loopr.ui import needed, story, views
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
+from loopr.ui.stands import ALL_WORDS, is_like
 from loopr.ui.unattended import unattended
 from loopr.ui.unread import behind, is_served, telling, unread
 from loopr.ui.views import Row
@@ -48,16 +51,18 @@ def chosen_loops(seen: Scenery, wanted: Filter) -> list[Loop]:
     scene, now = seen.scene, seen.now
     check_known("type", wanted.type, scene.policy.types)
     check_known("project", wanted.project, projects_of(scene))
+    check_known("status", wanted.status, ALL_WORDS)
+    waits = Waits(scene, now)
     every: Iterable[Loop] = scene.tree.walk(find_id(scene.loops, wanted.loop) if wanted.loop else None)
-    if Status.INVALIDATED.value in wanted.status:
+    if {Status.INVALIDATED.value, WORDS[Status.INVALIDATED]} & set(wanted.status):
         every = [*every, *(scene.loops[each] for each in sorted(scene.tree.by_status[Status.INVALIDATED]))]
     return [
         each
         for each in every
-        if (not wanted.status or each.status.value in wanted.status)
+        if (not wanted.status or is_like(scene, each, waits.first_closed(each), wanted.status))
         and (not wanted.type or each.type in wanted.type)
         and (not wanted.project or each.project in wanted.project)
-        and (not wanted.ready or (each.status is Status.PENDING and first_closed(scene, each, now) is None))
+        and (not wanted.ready or (each.status is Status.PENDING and waits.first_closed(each) is None))
     ]
 
 
@@ -91,7 +96,10 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
     body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]
     body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine, body["ready"])])
-    if found := held(workspace, seen.scene.shared.accepted):
+    found = held(workspace, seen.scene.shared.accepted)
+    calls = inbox(seen.scene, needed.beside(workspace, seen.scene, found.words if found else ""))
+    body["inbox"] = [needed.call_row(each) for each in calls]
+    if found:
         body["warnings"].insert(0, found.words)
     if is_full(state := workspace.place.state):
         body["warnings"].insert(0, f"no space is left on the disk of {state}: nothing goes on until there is some")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.states import people_say
 from loopr.core.wishes import may_stop
 from loopr.errors import NotFound, UserError
 from loopr.ui.convoys import find_convoy
@@ -227,8 +228,8 @@ def _why_not(loop: Loop) -> str:
     """Say why a verb does not apply to a loop: how it stands."""
     if loop.status is Status.AWAITING and loop.offers.offered:
         return "it waits for two words"
-    stands = str(loop.status).replace("_", " ")
-    return f"it is {stands}" if loop.hold is None else f"it is {stands}, and held"
+    stands = people_say(loop)
+    return f"it is {stands}" if loop.hold is None else f"it is {stands}, and paused"
 
 
 def _plural(why: str, number: int) -> str:

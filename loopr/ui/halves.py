@@ -12,7 +12,7 @@ from loopr.core.gates import first_closed
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.errors import Problem
-from loopr.ui import render
+from loopr.ui.stands import word_of
 from loopr.ui.views import Row
 
 MOST_NAMED, MOST_STUCK = 5, 20
@@ -107,7 +107,7 @@ def _held(loop: Loop) -> bool:
 
 def _word(scene: Scene, loop: Loop, now: int) -> str:
     """Say in one word where a loop stands, as `tree` does."""
-    return render.state_word(loop, first_closed(scene, loop, now) if loop.status is Status.PENDING else None)
+    return word_of(scene, loop, first_closed(scene, loop, now) if loop.status is Status.PENDING else None)
 
 
 def _within(name: str, top: str) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from loopr import wiring
 from loopr.core.model import Loop, Status, decode_loop
 from loopr.core.scene import Scene
+from loopr.core.states import people_say
 from loopr.errors import LooprError, NotFound, UserError
 from loopr.ui import logs, story, views
 from loopr.ui.names import find_id
@@ -142,7 +143,7 @@ def _none_yet(runs: Runs, loop: Loop, attempt: int | None) -> NotFound:
             hint="logs.keep_attempts and logs.keep_days say how long it is kept",
         )
     return NotFound(
-        f"{loop.id} has no output yet: it is {loop.status}", hint=f"`loopr why {loop.id}` says what it waits for"
+        f"{loop.id} has no output yet: it is {people_say(loop)}", hint=f"`loopr why {loop.id}` says what it waits for"
     )
 
 

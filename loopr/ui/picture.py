@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from loopr.core.forest import Forest
-from loopr.core.gates import closed_for_group, closed_gates
+from loopr.core.gates import closed_for_group
+from loopr.core.inbox import STALE, Beside, inbox
 from loopr.core.model import OCCUPYING, Loop, Status
-from loopr.core.offering import offered_words
 from loopr.core.settled import Standing, standing
-from loopr.ui import render, views
+from loopr.ui import needed, render, views
 from loopr.ui.folding import Line, fold
 from loopr.ui.older import stale_lines, stale_loops
+from loopr.ui.stands import IsReady, footer
 from loopr.ui.telling import within
 
 Tail = Callable[[Loop], str]
@@ -66,15 +67,23 @@ def picture(
     """Draw the tree, what is waited for and the counts, on a screen of so many columns and lines."""
     width, height = size
     most = max(1, height // 2)
-    sums = render.footer(counts(forest, tops), width)[:most]
+    sums = footer(counts(forest, tops), forest.tree.done_of(tops), width)[:most]
     waits = awaited(forest, tops, now)[: most - len(sums)]
     foot = [*(paint("warn", render.fit(each, width)) for each in waits), *sums]
     room = max(1, height - len(foot))
     shown, left_out = _fitting(forest, tops, room)
     lines = fold(forest, shown, room - bool(left_out))[: room - bool(left_out)]
-    drawn = render.tree_lines(forest, lines, now, width, paint)
+    drawn = render.tree_lines(forest, lines, now, width, paint, is_ready=_readiness(forest, now))
     drawn = [_with_tail(line, text, paint, tail) for line, text in zip(lines, drawn, strict=True)]
     return [*drawn, *([paint("dim", f"… {left_out} more")] if left_out else []), *foot]
+
+
+def _readiness(forest: Forest, now: int) -> IsReady:
+    """Make what says of pending loops whether they are ready, at the cost of those that are."""
+    groups = [group for _, group in islice(forest.ready.groups(), MOST_GROUPS)]
+    free = [each for each in groups if not closed_for_group(forest, forest.loops[next(iter(each.members))], now)]
+    ready = {member for each in free for member in each.members}
+    return lambda loop: loop.id in ready
 
 
 def _fitting(forest: Forest, tops: Sequence[str], room: int) -> tuple[list[str], int]:
@@ -146,21 +155,30 @@ def _groups(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
 def last_word(forest: Forest, tops: Sequence[str], now: int, width: int, is_home: IsHome) -> list[str]:
     """Sum up: the counts, what went wrong, what waits for whom, and what to type next."""
     forest.advance(now)
-    lines = render.footer(counts(forest, tops), width)
-    for status in (Status.FAILED, Status.PARKED, Status.CANCELLED):
-        loops = _listed(forest, tops, status)
-        lines += _named(status.value, [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
-    loops = _listed(forest, tops, Status.AWAITING)
-    lines += _named("approval", [f"{each.id}: `loopr approve {each.id}` or `loopr reject {each.id}`" for each in loops])
-    offered = [forest.loops[each] for each in sorted(forest.tree.offered) if within(set(tops), each)]
-    lines += _named("offered", [offered_words(forest, each) for each in offered])
+    lines = footer(counts(forest, tops), forest.tree.done_of(tops), width)
+    upcoming = _next(forest, tops, now, is_home)
+    told: dict[str, list[str]] = {}
+    for call in inbox(forest, Beside(_away(forest, tops, is_home))):
+        found = needed.concerns(call, tops)
+        if found is not None and found.kind != STALE and found.command not in upcoming:
+            told.setdefault(needed.label(found), []).append(needed.words(found))
+    for word, texts in told.items():
+        lines += _named(word, texts)
+    loops = _listed(forest, tops, Status.CANCELLED)
+    lines += _named("cancelled", [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
     held = [forest.loops[each] for each in forest.tree.held if within(set(tops), each) and not forest.tree.done(each)]
     lines += _named("paused", [f"{each.id}: `loopr resume {each.id}`" for each in held])
     lines += _named("waiting", _waiting(forest, tops, now))
     lines += _named("missing", _missing(forest, tops))
     lines += _named("stale", list(stale_lines(forest, sorted({each.partition("/")[0] for each in tops}))))
     lines += _named("problem", [render.at_place(*each) for each in sorted(forest.shared.problems.items())])
-    return [*lines, f"next: {_next(forest, tops, now, is_home)}"]
+    return [*lines, f"next: {upcoming}"]
+
+
+def _away(forest: Forest, tops: Sequence[str], is_home: IsHome) -> tuple[str, ...]:
+    """Name the plans that are done, have landed something, and are not home."""
+    done = (each for each in tops if forest.tree.done(each) and needed.has_landed(forest, each))
+    return tuple(each for each in done if not is_home(forest, each))
 
 
 def _named(word: str, texts: Sequence[str]) -> list[str]:
@@ -170,18 +188,15 @@ def _named(word: str, texts: Sequence[str]) -> list[str]:
 
 
 def _waiting(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
-    """Say what loops wait for that could run otherwise: each that a person must write, all others by their reason."""
-    plans, manual, others = set(tops), list[str](), dict[str, int]()
+    """Say what loops wait for that could run otherwise, by their reason."""
+    plans, others = set(tops), dict[str, int]()
     for _, group in forest.ready.groups():
         members = sorted(each for each in group.members if within(plans, each))
         gate = closed_for_group(forest, forest.loops[members[0]], now) if members else None
-        if gate is not None and gate.gate == "manual":
-            reasons = (next(closed_gates(forest, forest.loops[each], now)).reason for each in members)
-            manual += (f"{loop_id}: {reason}" for loop_id, reason in zip(members, reasons, strict=True))
-        elif gate is not None and gate.gate not in CEILINGS:
+        if gate is not None and gate.gate not in CEILINGS | {"manual"}:
             words = render.gate_words(gate, now)
             others[words] = others.get(words, 0) + len(members)
-    return [*(f"{n} loop{'s' * (n != 1)}: {words}" for words, n in others.items()), *sorted(manual)]
+    return [f"{n} loop{'s' * (n != 1)}: {words}" for words, n in others.items()]
 
 
 def _missing(forest: Forest, tops: Sequence[str]) -> list[str]:
@@ -207,8 +222,7 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
     unfinished = next((each for each in tops if not forest.tree.at_rest(each)), None)
     if unfinished is None:
         old = next((each for each in tops if stale_loops(forest, [each])), None)
-        plans = (each for each in tops if each in forest.shared.plans and _has_something_to_land(forest, each))
-        away = next((each for each in plans if not is_home(forest, each)), None)
+        away = next(iter(_away(forest, tops, is_home)), None)
         home = f"`loopr land {away}`" if away else "`loopr tree`"
         return f"`loopr retry --stale {old}`, or {home}" if old is not None else home
     if forest.shared.engine.draining or _may_go_on(forest, tops, now):
@@ -225,14 +239,6 @@ def _may_go_on(forest: Forest, tops: Sequence[str], now: int) -> bool:
     plans = set(tops)
     alike = ([each for each in group.members if within(plans, each)] for _, group in forest.ready.groups())
     return any(each and closed_for_group(forest, forest.loops[each[0]], now) is None for each in alike)
-
-
-def _has_something_to_land(forest: Forest, plan: str) -> bool:
-    """Say whether a plan has a base branch that any of its loops has gone beyond."""
-    bound = forest.shared.plans[plan]
-    return bool(bound.base_branch) and any(
-        loop.landed not in ("", bound.base_commit) for loop in forest.tree.walk(plan)
-    )
 
 
 def _first_open(forest: Forest, top: str) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from loopr.core.model import Status
 from loopr.ui import documents, listening, outputs
 from loopr.ui.convoys import convoy_document, convoys_document, find_convoy
 from loopr.ui.leases import leases_document
 from loopr.ui.options import Option
+from loopr.ui.stands import ALL_WORDS
 from loopr.ui.usage import used
 from loopr.ui.views import Row
 from loopr.wiring import Scenery, Workspace
@@ -82,7 +82,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         {
             "loop": _BELOW,
-            "status": Option("only these", str, many=True, choices=tuple(each.value for each in Status)),
+            "status": Option("only these", str, many=True, choices=ALL_WORDS),
             "type": Option("only this type", str, many=True),
             "project": Option("only this project", str, many=True),
             "ready": Option("only those that no gate holds back"),

@@ -18,6 +18,7 @@ from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.ui.folding import Line
 from loopr.ui.older import age_words
+from loopr.ui.stands import DONE, IsReady, readiness, roll_up, summary, word_of
 from loopr.ui.times import say_clock, say_duration, say_tokens
 from loopr.ui.views import agent_of, stand_in
 
@@ -34,7 +35,7 @@ _STATUS_COLOR = {
     Status.INVALIDATED: "dim",
     Status.PENDING: "dim",
 }
-_WAITING_WORDS = {"paused": "paused", "backoff": "backing off", "manual": "waiting", "status": "declared"}
+NARROWEST = 20  # what a column must have left for words to be broken in it
 
 
 def plain(text: str, *, keep_lines: bool = False) -> str:
@@ -77,11 +78,28 @@ def pad(text: str, width: int) -> str:
 
 def wrap(head: str, text: str, width: int) -> list[str]:
     """Set a text beside a head, on as many lines as it takes; no word of it is lost."""
-    from textwrap import wrap as broken
+    first, *more = broken(text, max(NARROWEST, width - columns(head)))
+    return [head + first, *(" " * columns(head) + line for line in more)]
 
-    room = max(20, width - len(head))
-    first, *more = broken(text, room, break_on_hyphens=False) or [""]
-    return [head + first, *(" " * len(head) + line for line in more)]
+
+def broken(text: str, width: int) -> list[str]:
+    """Break a text into lines of at most so many columns, between words where it can be."""
+    if columns(text) <= width:
+        return [text]
+    lines, words = [""], text.split()
+    while words:
+        word = words.pop(0)
+        grown = f"{lines[-1]} {word}" if lines[-1] else word
+        if columns(grown) <= width:
+            lines[-1] = grown
+        elif lines[-1]:
+            lines.append("")
+            words.insert(0, word)
+        else:
+            lines[-1] = fit(word, width + 1)[:-1] or word[:1]
+            words[:0] = [word[len(lines[-1]) :]]
+            lines.append("")
+    return [line for line in lines if line] or [""]
 
 
 Said = Callable[[Loop], str]
@@ -103,31 +121,52 @@ class Paint:
 
 
 def tree_lines(
-    scene: Scene, lines: Sequence[Line], now: int, width: int, paint: Paint, *, said: Said = lambda loop: ""
+    scene: Scene,
+    lines: Sequence[Line],
+    now: int,
+    width: int,
+    paint: Paint,
+    *,
+    said: Said = lambda loop: "",
+    is_ready: IsReady | None = None,
+    whole: bool = False,
 ) -> list[str]:
-    """Draw a folded tree in columns: name, type, status, and what there is to say, by loops themselves too."""
-    cells = [_cells(scene, line, now, said) for line in lines]
+    """Draw a folded tree in columns: name, type, status, and what there is to say, by loops themselves too.
+
+    What is too long is cut, or with `whole` goes on below.
+    """
+    ready = is_ready or readiness(scene, now)
+    cells = [_cells(scene, line, now, said, ready) for line in lines]
     name_width = min(max((len(name) for name, *_ in cells), default=0), max(8, width * 2 // 5))
     type_width = max((len(kind) for _, kind, *_ in cells), default=0)
     status_width = max((len(state) for _, _, state, _, _ in cells), default=0)
+    room = width - name_width - type_width - status_width - 6
     drawn = []
-    for name, kind, state, color, detail in cells:
+    for place, (name, kind, state, color, detail) in enumerate(cells):
         if not kind:
             drawn.append(paint("dim", fit(f"{name}{detail}", width)))
             continue
-        room = width - name_width - type_width - status_width - 6
         head = f"{pad(fit(name, name_width), name_width)}  {kind:{type_width}}  "
-        tail = f"  {fit(detail, room)}" if detail and room > 3 else ""
-        state_cell = f"{state:{status_width}}" if tail else state
-        drawn.append(head + (paint(color, state_cell) if color else state_cell) + tail)
+        first, *more = broken(detail, room) if whole and room >= NARROWEST else [fit(detail, room) if room > 3 else ""]
+        state_cell = f"{state:{status_width}}" if first else state
+        drawn.append(head + (paint(color, state_cell) if color else state_cell) + (f"  {first}" if first else ""))
+        below = pad(fit(_under(lines, place), name_width), width - room)
+        drawn += [f"{below}{each}" for each in more]
     return drawn
 
 
-def _cells(scene: Scene, line: Line, now: int, said: Said) -> tuple[str, str, str, str, str]:
+def _under(lines: Sequence[Line], place: int) -> str:
+    """Return what is drawn below a name where its line goes on: the strokes to those that follow."""
+    lead = lines[place].lead
+    opened = place + 1 < len(lines) and len(lines[place + 1].lead) > len(lead)
+    return lead.replace("├─ ", "│  ").replace("└─ ", "   ") + ("│" if opened else "")
+
+
+def _cells(scene: Scene, line: Line, now: int, said: Said, is_ready: IsReady) -> tuple[str, str, str, str, str]:
     """Return name, type, status, colour and detail of one line."""
     loop = line.loop
     if loop is None:
-        return line.lead, "", "", "", f"… {len(line.left_out)} more: {_summary(scene, line.left_out)}"
+        return line.lead, "", "", "", f"… {len(line.left_out)} more: {summary(scene, line.left_out, is_ready)}"
     gate = first_closed(scene, loop, now) if loop.waits else None
     details = [detail(scene, loop, gate, now)]
     if loop.offers.offered and gate is None:
@@ -136,17 +175,10 @@ def _cells(scene: Scene, line: Line, now: int, said: Said) -> tuple[str, str, st
         details.append(roll_up(scene, loop))
     details.append(plain(said(loop)))
     name = line.lead + loop.id.rpartition("/")[2]
+    word = word_of(scene, loop, gate)
     color = "busy" if loop.status in OCCUPYING else _STATUS_COLOR.get(loop.status, "")
-    return name, loop.type, state_word(loop, gate), color, " · ".join(each for each in details if each)
-
-
-def state_word(loop: Loop, gate: Gate | None) -> str:
-    """Return the one word for where a loop stands; a pending one is ready, or waits in its own way."""
-    if loop.status is Status.AWAITING:
-        return "approval"
-    if loop.status is not Status.PENDING:
-        return loop.status.value
-    return "ready" if gate is None else _WAITING_WORDS.get(gate.gate, "waiting")
+    shown = "" if loop.status is Status.COMPLETE and word != DONE else color
+    return name, loop.type, word, shown, " · ".join(each for each in details if each)
 
 
 def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
@@ -155,16 +187,18 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
         return gate_words(gate, now) if gate is not None else _stand_in(scene, loop, now)
     if loop.status in OCCUPYING and loop.lease is not None:
         since = loop.lease.started_at or loop.lease.at
-        tries = f"iter {loop.iteration}" if loop.iteration > 1 else ""
+        tries = f"try {loop.attempt}" if loop.attempt > 1 else ""
         return " · ".join(filter(None, [tries, say_duration(now - since), _stand_in(scene, loop, now)]))
     if loop.status in (Status.PARKED, Status.FAILED):
         return plain(loop.reason)
-    age = plain(age_words(scene, loop, gate))
-    words = list(filter(None, [age, left_by(scene, loop), f"{loop.iteration} tries" if loop.iteration > 1 else ""]))
+    age = plain(age_words(scene, loop, gate)).removeprefix("stale: ")  # which is the word for where it stands
+    words = list(filter(None, [age, left_by(scene, loop), f"{loop.attempt} tries" if loop.attempt > 1 else ""]))
+    if loop.spent.ms:
+        words.append(say_duration(loop.spent.ms))
     if loop.spent.tokens:
         words.append(f"{say_tokens(loop.spent.tokens)} tok")
     if loop.hold is not None:
-        words.append(f"held: {plain(loop.hold.reason)}" if loop.hold.reason else "held")
+        words.append(f"paused: {plain(loop.hold.reason)}" if loop.hold.reason else "paused")
     return " · ".join(words)
 
 
@@ -189,45 +223,9 @@ def gate_words(gate: Gate, now: int) -> str:
     return plain(gate.reason) + until
 
 
-def roll_up(scene: Scene, loop: Loop) -> str:
-    """Say in a few words what is below a closed loop."""
-    below = scene.tree.below[loop.id]
-    if below.total == below.complete:
-        return f"{below.total} below, all complete"
-    parts = [
-        (below.complete, "complete"),
-        (below.running, "running"),
-        (below.parked, "parked"),
-        (below.failed, "failed"),
-    ]
-    return f"{below.total} below" + "".join(f", {n} {word}" for n, word in parts if n)
-
-
-def _summary(scene: Scene, loops: Iterable[Loop]) -> str:
-    """Count the siblings that are not drawn."""
-    found: dict[str, int] = {}
-    for loop in loops:
-        word = "waiting" if loop.status is Status.PENDING else loop.status.value
-        found[word] = found.get(word, 0) + 1
-    return ", ".join(f"{n} {word}" for word, n in found.items())
-
-
 def at_place(place: str, text: str) -> str:
     """Put the place in front of what is wrong there, unless that names it itself, with the line."""
     return text if text.startswith(place) else f"{place}: {text}"
-
-
-def footer(counts: dict[str, int], width: int) -> list[str]:
-    """Count all loops, in one line if they fit."""
-    words = {"pending": "waiting", "awaiting_approval": "for approval"}
-    total = sum(counts.values())
-    lines = [f"{total} loop{'s' * (total != 1)}"]
-    for name, n in counts.items():
-        part = f" · {n} {words.get(name, name)}"
-        if len(lines[-1] + part) > width:
-            lines.append(" " * len(lines[0].split(" ·")[0]))
-        lines[-1] += part
-    return lines
 
 
 def lane_lines(lanes: dict[str, Row], scene: Scene, now: int) -> list[str]:
@@ -264,14 +262,18 @@ def hold_lines(scene: Scene, now: int) -> list[str]:
 # --- tables and blocks --------------------------------------------------------------------------------------------
 
 
-def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = ()) -> list[str]:
-    """Set rows in columns; the last one takes what room is left."""
+def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = (), *, whole: bool = False) -> list[str]:
+    """Set rows in columns; the last one takes what room is left, and is cut there, or with `whole` goes on below."""
     every = [head, *rows] if head else rows
     if not every:
         return []
     *others, last = zip(*every, strict=True)
     filled = [_filled(column) for column in others]
     room = max(10, width - sum(columns(column[0]) + 2 for column in filled))
+    if whole and room >= NARROWEST:
+        heads = ["".join(f"{cell}  " for cell in cells) for cells in zip(*filled, strict=True)]
+        broad = (wrap(start, text, width) for start, text in zip(heads, last, strict=True))
+        return [line.rstrip() for lines in broad for line in lines]
     return ["  ".join(cells).rstrip() for cells in zip(*filled, (fit(cell, room) for cell in last), strict=True)]
 
 

@@ -15,16 +15,22 @@ from loopr.ui.views import Row, instant
 
 
 def story(records: Iterable[Any]) -> list[Row]:
-    """Tell events as rows with a sentence each."""
-    return [
-        {
-            "seq": each.seq,
-            "at": instant(each.at),
-            "event": each.event,
-            "text": sentence(each.event, json.loads(each.data)),
-        }
-        for each in records
-    ]
+    """Tell events as rows with a sentence each, and for each that ends a try how long it took."""
+    rows, began = [], 0
+    for each in records:
+        data = json.loads(each.data)
+        is_end = bool(began) and (each.event in _ENDS or "failure" in data)
+        rows.append(
+            {
+                "seq": each.seq,
+                "at": instant(each.at),
+                "event": each.event,
+                "text": sentence(each.event, data),
+                "seconds": (each.at - began) / 1000 if is_end else None,
+            }
+        )
+        began = each.at if each.event in ("lease_granted", "attempt_started") else 0 if is_end else began
+    return rows
 
 
 def event_row(record: Any) -> Row:
@@ -69,13 +75,13 @@ def _because(words: str) -> Callable[[Mapping[str, Any]], str]:
 def _granted(data: Mapping[str, Any]) -> str:
     """Tell of a lease: who has it, on which lane, and the agent that works."""
     agent = f", for {data['agent']}" if data.get("agent") else ""
-    return "attempt {attempt} granted to {holder} on lane {lane}".format_map(_Gaps(data)) + agent
+    return "try {attempt} granted to {holder} on lane {lane}".format_map(_Gaps(data)) + agent
 
 
 def _landed(data: Mapping[str, Any]) -> str:
     """Tell as which commit work has landed, if there was any, and which files are the plan's own again."""
     commit = data.get("commit") or ""
-    head = f"landed as {commit[:12]}" if commit else "complete; it had nothing to land"
+    head = f"landed as {commit[:12]}" if commit else "done; it had nothing to land"
     back = data.get("put_back") or ()
     return f"{head}; put back: {back if isinstance(back, str) else ', '.join(back)}" if back else head
 
@@ -89,8 +95,8 @@ def _meanwhile(data: Mapping[str, Any]) -> str:
 def _accepted(data: Mapping[str, Any]) -> str:
     """Tell whose file is its artifact."""
     if data.get("by") == FILE:
-        return f"a file was accepted as its artifact, which came {_meanwhile(data)}: complete"
-    return "a person's artifact was accepted: complete"
+        return f"a file was accepted as its artifact, which came {_meanwhile(data)}: done"
+    return "a person's artifact was accepted: done"
 
 
 def _redo(data: Mapping[str, Any]) -> str:
@@ -181,7 +187,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "declared": lambda data: "declared by its parent's artifact" if data.get("parent") else "enqueued as a plan",
     "declared_again": "declared again, {to}",
     "entry_changed": "its entry changed; nothing has to run again",
-    "input_changed": "its input changed: generation {generation} begins",
+    "input_changed": "its input changed: it is to be done anew",
     "outline_changed": "its declared children changed: its artifact is written again",
     "undeclared": "no longer declared",
     "deferred": "{change} waits until the landing is over",
@@ -196,36 +202,36 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "completion_undone": "the file that had completed it was rejected by {by}: it waits again",
     "file_kept": _kept,
     "candidate_replaced": "a person replaced the candidate",
-    "settled": "complete by declaration",
+    "settled": "done: it needs no work of its own",
     "lease_granted": _granted,
-    "attempt_started": "attempt {attempt} started",
-    "usage_seen": "attempt {attempt} reported its use",
+    "attempt_started": "try {attempt} started",
+    "usage_seen": "try {attempt} reported its use",
     "lease_renewed": "lease renewed",
-    "lease_released": _because("attempt {attempt} given back"),
-    "lease_expired": _because("attempt {attempt} reclaimed"),
-    "work_ended": "attempt {attempt} ended well; it is judged",
+    "lease_released": _because("try {attempt} given back"),
+    "lease_expired": _because("try {attempt} reclaimed"),
+    "work_ended": "try {attempt} ended well; it is judged",
     "verdict_given": "its {judge} said yes",
-    "judge_waits": _because("attempt {attempt} ended well; its judge waits"),
+    "judge_waits": _because("try {attempt} ended well; its judge waits"),
     "passed": "it passed",
     "refused": _because("refused"),
     "conflicted": _because("conflict while landing"),
     "limited": _because("{failure}, free of cost"),
-    "broke": _because("{failure}: attempt {attempt} ended without a verdict"),
+    "broke": _because("{failure}: try {attempt} ended without a verdict"),
     "set_aside": _because("parked, {failure}"),
-    "stopped": _because("attempt {attempt} told to stop"),
-    "attempt_gone": "attempt {attempt} has ended",
+    "stopped": _because("try {attempt} told to stop"),
+    "attempt_gone": "try {attempt} has ended",
     "landed": _landed,
     "approved": "approved",
     "rejected": _because("rejected"),
-    "iteration_asked": _because("another iteration was asked for"),
+    "iteration_asked": _because("another try was asked for"),
     "held": _because("paused by {by}"),
     "lifted": "resumed by {by}",
     "cancelled": _because("cancelled by {by}"),
     "unparked": "reset by {by}",
     "retried": "retried by {by}",
-    "renewed": "made anew by {by}: generation {generation}",
+    "renewed": "made anew by {by}",
     "redo_asked": _redo,
-    "redo_began": "its redoing begins: generation {generation}",
+    "redo_began": "it is done again from here on",
     "round_began": "plan {plan} is started anew: each of its loops may be done again once more by itself",
     "plan_bound": "plan {plan} is bound to {source}",
     "policy_loaded": "the policy was loaded",

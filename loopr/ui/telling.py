@@ -6,7 +6,6 @@ where the lines go, nor remember any.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -38,10 +37,7 @@ def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] 
     clock = say_clock(now, now)
     written: dict[str, list[str]] = {}
     gone: dict[str, list[str]] = {}
-    ahead = Counter(filter(None, map(_another_try, events)))  # how far each loop has gone on since
     for event in events:
-        if again := _another_try(event):
-            ahead[again] -= 1
         if not concerns(tops, event):
             continue
         if isinstance(event, e.Settled):
@@ -50,24 +46,17 @@ def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] 
         if isinstance(event, e.ArtifactGone):
             gone.setdefault(event.loop.partition("/")[0], []).append(event.loop)
             continue
-        who, words = _said(forest, event, now, ahead)
+        who, words = _said(forest, event, now)
         if words:
             yield _line(clock, who, words)
     for plan, loops in written.items():
-        who, word = (loops[0], "complete") if len(loops) == 1 else (plan, f"{len(loops)} complete")
-        yield _line(clock, who, (word, "by declaration"))
+        alone = len(loops) == 1
+        said = "needs no work of its own" if alone else f"{len(loops)} loops need no work of their own"
+        yield _line(clock, loops[0] if alone else plan, (said,))
     for plan, loops in gone.items():
         alone = len(loops) == 1
         said = "its artifact is gone" if alone else f"{len(loops)} artifacts are gone"
         yield _line(clock, loops[0] if alone else plan, (said, "`loopr doctor --fix` puts back what may come back"))
-
-
-def _another_try(event: Event) -> str:
-    """Name the loop for which an event begins another try, none if it does not."""
-    goes_on = isinstance(event, e.IterationAsked) or (
-        isinstance(event, Refused | Conflicted) and event.to is not Status.FAILED
-    )
-    return event.loop if goes_on and isinstance(event, LoopEvent) else ""
 
 
 def concerns(tops: Sequence[str], event: Event) -> bool:
@@ -89,8 +78,8 @@ def _line(clock: str, who: str, words: Words) -> str:
     return f"{clock} {plain('  '.join(each for each in (who, *words) if each))}"
 
 
-def _said(forest: Forest, event: Event, now: int, ahead: Mapping[str, int]) -> tuple[str, Words]:
-    """Say who an event is about, and what has happened; `ahead` are the tries that the forest knows of since then."""
+def _said(forest: Forest, event: Event, now: int) -> tuple[str, Words]:
+    """Say who an event is about, and what has happened."""
     if isinstance(event, e.Landed) and event.loop in forest.loops:
         return event.loop, _landed(forest, forest.loops[event.loop], event)
     if isinstance(event, LoopEvent):
@@ -98,7 +87,7 @@ def _said(forest: Forest, event: Event, now: int, ahead: Mapping[str, int]) -> t
         loop = forest.loops.get(event.loop)
         if tell_it is None or loop is None:
             return event.loop, ()
-        words = tell_it(loop._replace(iteration=loop.iteration - ahead[event.loop]), event, now)
+        words = tell_it(loop, event, now)
         by = stand_in(forest, loop, now) if isinstance(event, e.AttemptStarted) else ""
         return event.loop, (*words, by) if words else ()
     if isinstance(event, w.EngineDraining):
@@ -112,29 +101,29 @@ def _said(forest: Forest, event: Event, now: int, ahead: Mapping[str, int]) -> t
 
 def _granted(loop: Loop, event: e.LeaseGranted, now: int) -> Words:
     """A pull worker's attempt runs from its lease on; of any other it is told when it has started."""
-    return ("started", _try(loop), f"by {event.holder}") if event.expires_at is not None else ()
+    return ("started", _try(event.attempt), f"by {event.holder}") if event.expires_at is not None else ()
 
 
 def _started(loop: Loop, event: e.AttemptStarted, now: int) -> Words:
     """The command runs."""
-    return "started", _try(loop)
+    return "started", _try(event.attempt)
 
 
-def _try(loop: Loop) -> str:
+def _try(attempt: int) -> str:
     """Say which try it is, but for the first one."""
-    return f"try {loop.iteration}" if loop.iteration > 1 else ""
+    return f"try {attempt}" if attempt > 1 else ""
 
 
 def _landed(forest: Forest, loop: Loop, event: e.Landed) -> Words:
     """The work is on the plan's branch; of what has put none there, say what it has done instead."""
     tokens = f"{say_tokens(loop.spent.tokens)} tok" if loop.spent.tokens else ""
-    tries = "1 try" if loop.iteration == 1 else f"{loop.iteration} tries"
+    tries = "1 try" if loop.attempt <= 1 else f"{loop.attempt} tries"
     figures = tries, say_duration(loop.spent.ms), tokens
     back = f"put back: {', '.join(event.put_back)}" if event.put_back else ""
     if event.commit:
         return "landed", *figures, back
     declared = len(forest.tree.children(loop.id))
-    return "complete", *figures, f"{declared} declared" if declared else left_by(forest, loop), back
+    return "done", *figures, f"{declared} declared" if declared else left_by(forest, loop), back
 
 
 def _passed(loop: Loop, event: e.Passed, now: int) -> Words:
@@ -185,8 +174,8 @@ def _denied(loop: Loop, event: w.SteeringRefused, now: int) -> Words:
 def _by_file(loop: Loop, event: e.ArtifactAccepted, now: int) -> Words:
     """A file that loopr did not write completed it, a person's or nobody knows whose."""
     if event.by != FILE:
-        return "complete", f"by {event.by}"
-    return "complete", f"by a file that came while {', '.join(event.during[:MOST_NAMED]) or 'loops'} ran"
+        return "done", f"by {'a person' if event.by == 'person' else event.by}'s file"
+    return "done", f"by a file that came while {', '.join(event.during[:MOST_NAMED]) or 'loops'} ran"
 
 
 _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
@@ -208,7 +197,7 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.Approved: lambda loop, event, now: ("approved",),
     e.Rejected: _because("failed"),
     e.IterationAsked: _because("another try asked"),
-    e.InputChanged: lambda loop, event, now: ("input changed", f"generation {event.generation}"),
+    e.InputChanged: lambda loop, event, now: ("input changed", "it is done anew" if event.generation > 1 else ""),
     e.Renewed: _by("made anew"),
     e.Retried: _by("retried"),
     RedoAsked: lambda loop, event, now: ("to be done again", redo_words(event.cause, event.landed)),

@@ -5,10 +5,13 @@ Knows the words only; whoever asks brings the present instant.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from loopr.errors import UserError
 
+_UTC = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HINT = "write 2026-01-31T02:00:00Z, or +90m for a while from now"
 
 
@@ -60,9 +63,17 @@ def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def say_clock(at: int, now: int) -> str:
-    """Write an instant as a local time of day, with the date if that is another one than today's."""
+    """Write an instant as a local time of day, with the date where that is not today's, and the year likewise."""
     moment, today = (datetime.fromtimestamp(each / 1000).astimezone() for each in (at, now))
-    return moment.strftime("%H:%M:%S" if moment.date() == today.date() else "%Y-%m-%d %H:%M")
+    if moment.date() == today.date():
+        return moment.strftime("%H:%M:%S")
+    year = f" {moment.year}" if moment.year != today.year else ""
+    return f"{_MONTHS[moment.month - 1]} {moment.day}{year} {moment:%H:%M}"
+
+
+def localized(text: str, now: int) -> str:
+    """Write the instants that a text names in UTC as people read them, here."""
+    return _UTC.sub(lambda found: say_clock(read_instant(found[0], now), now), text)
 
 
 def say_tokens(tokens: float) -> str:

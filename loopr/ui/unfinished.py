@@ -14,8 +14,8 @@ MOST_NAMED = 5
 _WHAT = {
     Status.LANDING: "landing of",
     Status.CHECKING: "verdict on",
-    Status.LEASED: "attempt of",
-    Status.RUNNING: "attempt of",
+    Status.LEASED: "try of",
+    Status.RUNNING: "try of",
 }
 
 
@@ -30,7 +30,7 @@ def _unfinished(scene: Scene) -> Iterator[str]:
         loop = scene.loops[loop_id]
         owner = loop.lease or loop.ending
         if owner is not None and owner.expires_at is None:
-            yield f"{_WHAT.get(loop.status, 'end of the attempt of')} {loop_id}"
+            yield f"{_WHAT.get(loop.status, 'end of the try of')} {loop_id}"
 
 
 def unfinished_line(scene: Scene) -> str:

@@ -27,9 +27,11 @@ from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE, Lane
 from loopr.core.staleness import is_stale, stale_because
 from loopr.core.tips import BRANCH_PLACE
+from loopr.core.tree import Below
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
 from loopr.ui.older import redo_row, stale_lines, stale_row, stale_rows
+from loopr.ui.stands import word_of
 from loopr.ui.warnings import budget_warnings, warnings
 
 Row = dict[str, Any]
@@ -55,14 +57,16 @@ def document(now: int, body: Row) -> Row:
 def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = None) -> Row:
     """Return the one shape that a loop has everywhere; `gates` are the closed ones, where they are known already."""
     below, policy = scene.tree.below[loop.id], scene.policy
+    closed = list(closed_gates(scene, loop, now) if gates is None else gates)
     live = loop.leased and loop.status not in FINISHED
     return {
         "id": loop.id,
         "type": loop.type,
         "title": loop.title,
         "status": loop.status.value,
+        "state": word_of(scene, loop, closed[0] if closed else None),
         "done": scene.tree.done(loop.id),
-        "below": {key: getattr(below, key) for key in ("total", "complete", "running", "parked", "failed")},
+        "below": _below_row(below),
         "project": loop.project,
         "parent": loop.parent,
         "needs": list(loop.needs),
@@ -75,7 +79,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "launch_failures": loop.launch_failures,
         "conflicts": loop.conflicts,
         "score": score(policy, loop, now, scene.priority_of(loop))._asdict(),
-        "gates": [gate_row(gate) for gate in (closed_gates(scene, loop, now) if gates is None else gates)],
+        "gates": [gate_row(gate) for gate in closed],
         "lease": _lease_row(loop),
         "lane": loop.lane,
         "agent": agent_of(scene, loop, now) or None,
@@ -92,6 +96,13 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "stale": stale_because(scene.tree, loop) if is_stale(scene.tree, loop) else [],
         "redo": redo_row(loop),
     }
+
+
+def _below_row(below: Below) -> Row:
+    """Return what is below a loop: counted by status, and how much of it is done."""
+    done, of = below.done
+    found = {key: getattr(below, key) for key in ("total", "complete", "running", "parked", "failed")}
+    return found | {"done": done, "of": of}
 
 
 def agent_of(scene: Scene, loop: Loop, now: int) -> str:
@@ -156,9 +167,21 @@ def tree(scene: Scene, now: int, workspace: str, loops: Iterable[Loop] | None = 
             "workspace": workspace,
             "loops": [loop_row(scene, loop, now, waits.closed(loop)) for loop in chosen],
             "counts": counts(chosen),
+            **done_row(done_of(scene, chosen)),
             "lanes": lanes(scene),
         },
     )
+
+
+def done_of(scene: Scene, loops: Iterable[Loop]) -> tuple[int, int]:
+    """Count how many of some loops are done, and of how many: what is below an open one stands for it."""
+    ends = [loop for loop in loops if not scene.tree.is_head(loop.id)]
+    return sum(loop.status is Status.COMPLETE for loop in ends), len(ends)
+
+
+def done_row(found: tuple[int, int]) -> Row:
+    """Return how much is done as data."""
+    return {"progress": {"done": found[0], "of": found[1]}}
 
 
 def counts(loops: Iterable[Loop]) -> dict[str, int]:
@@ -216,6 +239,7 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
                 "full": list(full_ceilings(scene)),
             },
             "counts": counts(scene.tree.walk()),
+            **done_row(scene.tree.done_of(scene.tree.children(None))),
             "queue": {"depth": sum(depth.values()), "by_type": depth, "soft_limit": soft, "hard_limit": hard},
             "ready": ready,
             "lanes": lanes(scene),

@@ -21,10 +21,10 @@ ORDER = [
 # what closes a gate for `p/a`, what it then says, what opens it again, and the policy all of it happens under
 CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "status": ("choose p/a", "worktree and process are being prepared", "lost p/a", {}),
-    "stopping": ("choose p/a\nbegan p/a\npause now p/a\nresume p/a", "attempt 1 was told to stop", "gone p/a", {}),
+    "stopping": ("choose p/a\nbegan p/a\npause now p/a\nresume p/a", "try 1 was told to stop", "gone p/a", {}),
     "paused": ("pause p/a: lunch", "it is paused by ada: lunch; `loopr resume p/a`", "resume p/a", {}),
-    "parent": ("renew p", "its parent p is pending", "drop p: a # anew", {}),
-    "needs": ("plan p: a needs b; b", "needs p/b", "plan p: a; b # free", {}),
+    "parent": ("renew p", "its parent p is waiting", "drop p: a # anew", {}),
+    "needs": ("plan p: a needs b; b", "needs b", "plan p: a; b # free", {}),
     "artifact": (
         "gone-file p",
         "its input specs/p/plan.md is not on disk; `loopr doctor --fix` puts it back",
@@ -133,16 +133,16 @@ def test_the_gates_are_told_in_their_order() -> None:
     ("story", "words"),
     [
         ("choose p/a", "it was chosen"),
-        ("choose p/a\nbegan p/a", "attempt 1 runs"),
-        ("choose p/a\nbegan p/a\nended p/a", "attempt 1 is being judged"),
+        ("choose p/a\nbegan p/a", "try 1 runs"),
+        ("choose p/a\nbegan p/a\nended p/a", "try 1 is being judged"),
         ("choose p/a\nbegan p/a\nended p/a\njudged p/a", "`loopr approve p/a`"),
         ("choose p/a\nbegan p/a\nended p/a\njudged p/a\napprove p/a", "its commits land now"),
         ("choose p/a\nended p/a: config line 3", "line 3; `loopr reset p/a` once that is mended"),
         ("choose p/a\nbegan p/a\nended p/a\njudged p/a\nreject p/a: bad", "it failed: bad; `loopr retry p/a`"),
         ("cancel p/a", "`loopr retry p/a` brings it back"),
         ("plan p: b", "no longer declared"),
-        ("drop p/a: x; y", "it is complete; 2 of 2 below it are not"),
-        ("drop p/a: x; y\ndrop p/a/x: k", "it is complete; 2 of 3 below it are not"),
+        ("drop p/a: x; y", "its own work is done, and 0 of 2 below it"),
+        ("drop p/a: x; y\ndrop p/a/x: k", "its own work is done, and 0 of 2 below it"),
     ],
 )
 def test_every_state_says_what_it_waits_for(story: str, words: str) -> None:
@@ -191,10 +191,10 @@ def test_done_is_more_than_complete() -> None:
         plan p: a needs b; b
         choose p/b
         finish p/b: x
-        why p/a: needs needs p/b (1 of 2 complete)
+        why p/a: needs needs b (0 of 1 done)
         choose p/b/x
         finish p/b/x: k
-        why p/a: needs needs p/b (2 of 3 complete)
+        why p/a: needs needs b (0 of 1 done)
         choose p/b/x/k
         finish p/b/x/k
         why p/a: nothing
@@ -204,8 +204,8 @@ def test_done_is_more_than_complete() -> None:
 @pytest.mark.parametrize(
     ("story", "words"),
     [
-        ("choose p/b\nended p/b: config no", "needs p/b, which is parked"),
-        ("cancel p/b", "needs p/b, which is cancelled"),
+        ("choose p/b\nended p/b: config no", "needs b, which is parked"),
+        ("cancel p/b", "needs b, which is cancelled"),
     ],
 )
 def test_a_need_that_is_stuck_is_named(story: str, words: str) -> None:
@@ -237,7 +237,7 @@ def test_a_parent_that_runs_again_stops_only_who_waits() -> None:
         began p/a/x
         lost p/a/y
         renew p/a
-        why p/a/y: parent its parent p/a is pending
+        why p/a/y: parent its parent p/a is waiting
         p/a/x is running
         ended p/a/x
         judged p/a/x
@@ -278,7 +278,7 @@ def test_a_pause_lets_a_live_attempt_end() -> None:
         p/a is complete
         pause now p/b: lunch
         p/b has status pending failures 0 iteration 1
-        why p/b: stopping attempt 1 was told to stop and still lives
+        why p/b: stopping try 1 was told to stop and still lives
     """)
 
 
@@ -299,7 +299,7 @@ def test_a_declared_loop_asks_only_few_gates() -> None:
         """
         plan p: a (x); b needs a (y)
         why p/a: status loopr writes its artifact
-        why p/b: needs needs p/a
+        why p/b: needs needs a
         host sick
         engine drains
         pause p/a

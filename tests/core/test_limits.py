@@ -793,7 +793,7 @@ def test_a_loops_own_budget_is_no_gate_but_parks_it() -> None:
         p/a is running
         used p/a 100 tokens
         p/a is parked
-        why p/a: stopping attempt 1 was told to stop
+        why p/a: stopping try 1 was told to stop
         gone p/a
     """)
     words = "its own budget of 100 tokens is used up: it has used 100 tokens; raise `budget` in its entry"

@@ -83,7 +83,7 @@ def test_anything_declared_can_be_paused_and_resumed(state: str) -> None:
 def test_a_refusal_names_the_loop_its_state_and_the_way_out() -> None:
     """A refused wish says which loop is in which state and what to do instead; an unknown id is another exit code."""
     story = in_state("complete")
-    with pytest.raises(UserError, match="cannot retry p/a: it is complete") as refused:
+    with pytest.raises(UserError, match="cannot retry p/a: it is done") as refused:
         list(wishes.retry(story.forest, "p/a", "ada", story.now))
     assert "retry --fresh" in refused.value.problems[0].hint
     with pytest.raises(NotFound) as unknown:

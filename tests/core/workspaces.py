@@ -169,7 +169,7 @@ def same(one: Any, other: Any, words: str) -> None:
 def indexes(forest: Forest) -> dict[str, Any]:
     """Return all that a forest derives from its loops, free of the order in which it came to be."""
     tree, occupied = forest.tree, forest.occupancy
-    names = ("total", "complete", "running", "parked", "failed", "changed", "redoing")
+    names = ("total", "complete", "running", "parked", "failed", "changed", "redoing", "heads")
     below = {key: tuple(getattr(each, name) for name in names) for key, each in tree.below.items()}
     since = {each: ready_since(forest, loop) for each, loop in tree.loops.items() if own_gates_open(forest, loop)}
     groups = {key: sorted(group.members) for key, group in forest.ready.groups()}

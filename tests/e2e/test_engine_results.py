@@ -31,7 +31,7 @@ def test_one_that_changed_nothing(repo: Repo) -> None:
     """It is complete and said to have changed no file; nobody else's commit is called its work, now or later."""
     repo.found({"loopr.yml": settings(repo, WORK), "plan.md": PLAN})
     said = repo.loopr("start", "plan.md").err
-    assert "demo/idle  complete  1 try  0 s  no file changed" in said
+    assert "demo/idle  done  1 try  0 s  no file changed" in said
     assert "demo/busy  landed" in said
     assert "no file changed" in next(line for line in repo.loopr("tree").out.splitlines() if "idle" in line)
     assert "left     no file changed" in repo.loopr("show", "idle").out
@@ -53,7 +53,7 @@ def test_one_that_only_declares(repo: Repo) -> None:
     types = f"types:\n  plan: {{child: spec}}\n  spec: {{child: code, run: '{write}'}}\n  code: {{run: 'true'}}\n"
     repo.found({"loopr.yml": f"worktrees: {{min_free_gb: 0}}\n{types}", "plan.md": PLAN})
     said = repo.loopr("start", "plan.md").err
-    assert re.search(r"demo/idle  complete  1 try  \d+ s  2 declared", said), said
+    assert re.search(r"demo/idle  done  1 try  \d+ s  2 declared", said), said
     assert re.search(r"demo/busy  landed  1 try  \d+ s$", said, re.MULTILINE), said
 
 
@@ -74,7 +74,7 @@ def test_without_git(repo: Repo) -> None:
     repo.write({"loopr.yml": settings(repo, WORK), "plan.md": PLAN})
     said = repo.loopr("start", "plan.md").err
     assert "landed" not in said
-    assert "demo/busy  complete  1 try  0 s  what it made stays in worktrees/demo.busy.g1" in said
+    assert "demo/busy  done  1 try  0 s  what it made stays in worktrees/demo.busy.g1" in said
     assert (repo.root / "worktrees/demo.busy.g1/made.txt").exists()
 
 

@@ -106,7 +106,7 @@ def test_stop_at_once(repo: Repo, numbers: list[int]) -> None:
 def test_the_stop_verb(repo: Repo) -> None:
     """`loopr stop` returns at once; the engine begins nothing more and ends when its live attempts have."""
     process = start(repo)
-    assert "2 live attempts" in repo.loopr("stop").err
+    assert "2 tries that run" in repo.loopr("stop").err
     told = repo.loopr("stop", "--json").document
     assert (told["pid"], told["live"], told["ended"]) == (process.pid, 2, False)
     process.says("draining")

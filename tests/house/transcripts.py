@@ -28,13 +28,15 @@ FENCE = re.compile(r"```(?P<kind>\w*)(?: title=(?P<title>\S+))?$")
 SHOWN = "~/repo"
 CHANGING = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "‹instant›"),
-    (re.compile(r"^ +\d+(?=  ‹instant›)"), "‹seq›"),  # loops that run side by side take turns as they like
     (re.compile(r"(?<=\bevent )\d+\b|(?<=/runs/hooks/0/on_park\.)\d+\b"), "‹seq›"),
     (re.compile(r"\b\d\d:\d\d:\d\d\b"), "‹clock›"),
+    (re.compile(r"^ +\d+(?=  ‹(?:instant|clock)›)"), "‹seq›"),  # loops that run side by side take turns as they like
     (re.compile(r"\bpid \d+(?: on \S+)?"), "‹pid›"),
     (re.compile(r"\b(?:[0-9a-f]{40}|[0-9a-f]{12}|[0-9a-f]{7})\b"), "‹commit›"),
     (re.compile(r"(?<=\.g1  )\d+ s$"), "‹secs›"),
     (re.compile(r"(?<=\d tries  )\d+ s|(?<=1 try  )\d+ s"), "‹secs›"),
+    (re.compile(r"(?<=\bdone) {2,}\d+ s\b|(?<=\d tries · )\d+ s\b|(?<=‹clock›  )\d+ s(?=  )"), "‹secs›"),
+    (re.compile(r"(?<=‹clock›  after )\d+ s(?=: )"), "‹secs›"),
 )
 
 

@@ -353,7 +353,8 @@ def _same_occupancy(forest: Forest) -> None:
 def _same_tree(forest: Forest) -> None:
     """Compare the counters and lists of the tree with new ones."""
     tree, loops = forest.tree, forest.loops
-    below = {each: [0, 0, 0, 0, 0, 0] for each in loops}
+    below = {each: [0, 0, 0, 0, 0, 0, 0] for each in loops}
+    parents = {each.parent for each in loops.values() if each.status is not Status.INVALIDATED}
     for loop in loops.values():
         require(loop.parent is None or loop.parent in loops, f"{loop.id} has lost its parent")
         here = loop.status is not Status.INVALIDATED
@@ -364,9 +365,10 @@ def _same_tree(forest: Forest) -> None:
             for place, mark in enumerate((True, *marks, loop.status is Status.FAILED)):
                 counts[place] += here and mark
             counts[5] = max(counts[5], ended)
+            counts[6] += loop.status is Status.COMPLETE and loop.id in parents
     for loop_id, counts in below.items():
         kept = tree.below[loop_id]
-        ours = [kept.total, kept.complete, kept.running, kept.parked, kept.failed, kept.latest]
+        ours = [kept.total, kept.complete, kept.running, kept.parked, kept.failed, kept.latest, kept.heads]
         if kept.total > kept.complete:  # when the last of them was done is asked only once all are
             ours[5] = counts[5]
         require(ours == counts, f"below {loop_id}: {ours}, counted anew {counts}")

@@ -7,7 +7,10 @@ import os
 import pty
 import re
 import struct
+import subprocess
+import sys
 import termios
+from pathlib import Path
 from queue import Queue
 from threading import Thread
 
@@ -150,3 +153,25 @@ class Line:
         os.close(self._slave)
         self._reader.join(30)
         os.close(self._master)
+
+
+def on_terminal(folder: Path, *arguments: str, width: int = 80, **environment: str) -> bytes:
+    """Run loopr on a terminal of its own, and return what arrives there."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 100, width, 0, 0))
+    command = [sys.executable, "-m", "loopr", *arguments, "-C", str(folder)]
+    subprocess.run(command, stdout=theirs, stderr=theirs, env={**os.environ, **environment}, check=True)
+    os.close(theirs)
+    found = b""
+    while part := _read_on(ours):
+        found += part
+    os.close(ours)
+    return found
+
+
+def _read_on(terminal: int) -> bytes:
+    """Read on; a terminal whose other end is closed is at its end."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""

@@ -54,7 +54,7 @@ def test_a_loop_that_has_not_landed(shop: Desk, ground: Ground) -> None:
     landed(shop, ground, "p/b")
     answer = shop("diff", "a")
     assert [line for line in answer.out.splitlines() if line[:1] in "+-"] == ["--- a/a.txt", "+++ b/a.txt", "+two"]
-    assert answer.err == "attempt 1 is at work: what it has not committed is not shown\n"
+    assert answer.err == "try 1 is at work: what it has not committed is not shown\n"
     shop.end("p/a", Failure.REFUSED, "no")
     assert shop("diff", "a").err == ""
 
@@ -131,7 +131,7 @@ def test_as_json(shop: Desk, ground: Ground) -> None:
 def test_what_has_no_branch(shop: Desk) -> None:
     """A plan and a loop that never ran, and one that was complete at once, each say why there is nothing to show."""
     shop.start("---\nid: p\nspecs:\n  - id: a\n    phases: [{id: x}]\n---\n")
-    for loop, words in (("p", "p has no branch yet"), ("x", "it is pending"), ("p/a", "it is complete without any")):
+    for loop, words in (("p", "p has no branch yet"), ("x", "it is waiting"), ("p/a", "it is done without any")):
         answer = shop("diff", loop)
         assert (answer.code, words in answer.err) == (3, True), answer
 

@@ -28,13 +28,13 @@ def test_one_event_a_line(desk: Desk) -> None:
     """Each event has its number, its instant, the loop it is about, and a sentence."""
     desk.start()
     assert desk.lines("events", "--after", "6") == [
-        "     7  2026-01-01T12:00:00.000Z  oauth/tokens: declared by its parent's artifact",
-        "     8  2026-01-01T12:00:00.000Z  oauth/endpoints: declared by its parent's artifact",
-        "     9  2026-01-01T12:00:00.000Z  oauth/tokens: complete by declaration",
-        "    10  2026-01-01T12:00:00.000Z  oauth/tokens/store: declared by its parent's artifact",
-        "    11  2026-01-01T12:00:00.000Z  oauth/tokens/refresh: declared by its parent's artifact",
-        "    12  2026-01-01T12:00:00.000Z  oauth/tokens/store: complete by declaration",
-        "    13  2026-01-01T12:00:00.000Z  oauth/tokens/store/code: declared by its parent's artifact",
+        "     7  12:00:00  oauth/tokens: declared by its parent's artifact",
+        "     8  12:00:00  oauth/endpoints: declared by its parent's artifact",
+        "     9  12:00:00  oauth/tokens: done: it needs no work of its own",
+        "    10  12:00:00  oauth/tokens/store: declared by its parent's artifact",
+        "    11  12:00:00  oauth/tokens/refresh: declared by its parent's artifact",
+        "    12  12:00:00  oauth/tokens/store: done: it needs no work of its own",
+        "    13  12:00:00  oauth/tokens/store/code: declared by its parent's artifact",
     ]
 
 

@@ -110,10 +110,10 @@ def test_a_parent_that_is_complete_stands_for_those_below_it(four: Desk) -> None
 def test_a_project_is_cleared_and_brought_back(four: Desk) -> None:
     """`clear project:web` takes all that is pending in it out of the queue, and nothing else."""
     answer = four("clear", "project:web")
-    assert "4 of 5 loops of project:web cleared; 1 is complete" in notes(answer)
+    assert "4 of 5 loops of project:web cleared; 1 is done" in notes(answer)
     assert four.loop("q/x").hold is None and four.loop("p/a").hold is not None
     form(four, "d", "p/a", "q/x")
-    assert "1 of 2 loops of @d resumed; 1 is pending" in notes(four("resume", "@d"))
+    assert "1 of 2 loops of @d resumed; 1 is waiting" in notes(four("resume", "@d"))
     assert four.loop("p/a").hold is None and four.loop("p/b").hold is not None
 
 
@@ -135,11 +135,11 @@ def test_who_is_not_there_is_refused(four: Desk) -> None:
 def test_a_group_that_is_so_already_is_no_error(four: Desk) -> None:
     """Where a verb applies to none of a group it says how its loops stand, and asking twice is asking once."""
     answer = four("reset", "@c")
-    assert (answer.code, answer.err) == (0, "0 of 3 loops of @c reset; 3 are pending\n")
+    assert (answer.code, answer.err) == (0, "0 of 3 loops of @c reset; 3 are waiting\n")
     assert four("pause", "@c").code == 0
     answer = four("pause", "@c", "--json")
     assert (answer.code, group(answer)["taken"], answer.document["done"]) == (0, [], [])
-    assert "0 of 3 loops of @c paused; 3 are pending, and held" in notes(four("pause", "@c"))
+    assert "0 of 3 loops of @c paused; 3 are waiting, and paused" in notes(four("pause", "@c"))
 
 
 def test_what_lives_in_a_group_is_stopped_though_it_is_held_already(four: Desk) -> None:
@@ -255,7 +255,7 @@ def test_files_that_are_offered(four: Desk) -> None:
     four.choose()
     four.see(o.FileRefused("p/b", "specs/p/b/spec.md", "bad"))
     answer = four("approve", "@c", "--file")
-    assert (answer.code, notes(answer)) == (0, ["0 of 3 loops of @c approved; 3 are leased"])
+    assert (answer.code, notes(answer)) == (0, ["0 of 3 loops of @c approved; 3 are starting"])
 
 
 def test_a_group_touches_all_that_it_has(four: Desk) -> None:

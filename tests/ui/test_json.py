@@ -15,24 +15,24 @@ from tests.ui.scenes import COMMANDS, OAUTH, Desk, flat
 
 HEAD = {"schema", "generated_at"}
 DOCUMENTS = {
-    "tree": "workspace loops counts lanes unread",
-    "ls": "workspace loops counts lanes unread",
-    "status": "engine paused capacity counts queue lanes projects problems moved offered stale warnings unread "
-    "ready plans",
+    "tree": "workspace loops counts progress lanes unread",
+    "ls": "workspace loops counts progress lanes unread",
+    "status": "engine paused capacity counts progress queue lanes projects problems moved offered stale warnings "
+    "unread ready plans inbox",
     "next": "at grants held unread",
     "why a": "id runnable gates offered stale redo score story unread",
     "show a": "loop attempts children frees denied unread progress",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
-    "start -n p.md": "workspace loops counts lanes dry_run plans",
+    "start -n p.md": "workspace loops counts progress lanes dry_run plans",
 }
 LOOP_KEYS = (
-    "id type title status done below project parent needs depth generation iteration max_iterations attempt failures "
-    "launch_failures conflicts score gates lease lane agent branch base_commit worktree input output usage "
+    "id type title status state done below project parent needs depth generation iteration max_iterations attempt "
+    "failures launch_failures conflicts score gates lease lane agent branch base_commit worktree input output usage "
     "created_at started_at updated_at reason stale redo"
 )
 LOOP = set(LOOP_KEYS.split())
 PARTS = {
-    "below": "total complete running parked failed",
+    "below": "total complete running parked failed done of",
     "score": "total base age depth retry priority",
     "usage": "tokens usd seconds estimated",
     "lease": "id holder expires_at",
@@ -108,7 +108,7 @@ def test_the_parts_of_a_round(shop: Desk) -> None:
 def test_the_parts_of_a_story(shop: Desk) -> None:
     """Each line of a story has its number, instant, event and words."""
     story = busy(shop)("why", "p/a", "--json").document["story"]
-    assert {tuple(each) for each in story} == {("seq", "at", "event", "text")}
+    assert {tuple(each) for each in story} == {("seq", "at", "event", "text", "seconds")}
     assert [each["seq"] for each in story] == sorted(each["seq"] for each in story)
 
 

@@ -107,7 +107,7 @@ def test_none_yet_is_said(shop: Desk, runs: Runs) -> None:
     """A loop without output, an attempt that wrote nothing, and a number that never was each have their words."""
     answer = shop("logs", "b")
     assert (answer.code, answer.out) == (3, "")
-    assert "p/b has no output yet: it is leased" in answer.err
+    assert "p/b has no output yet: it is starting" in answer.err
     folder = wrote(runs, "p.a.g1", 1)
     answer = shop("logs", "a")
     assert (answer.code, answer.out, answer.err) == (0, "", "attempt 1 has written nothing yet\n")

@@ -26,7 +26,7 @@ def test_every_loop_has_a_line(desk: Desk) -> None:
     """The list is the tree from above, with full ids, types and states."""
     desk.start()
     assert ids(desk) == IDS
-    assert desk.lines("ls", "endpoints") == ["oauth/endpoints  spec  waiting  needs oauth/tokens (2 of 4 complete)"]
+    assert desk.lines("ls", "endpoints") == ["oauth/endpoints  spec  waiting  needs tokens (0 of 2 done)"]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,10 @@ def test_every_loop_has_a_line(desk: Desk) -> None:
     [
         (("--status", "pending"), IDS[3:]),
         (("--status", "pending", "--status", "complete"), IDS),
+        (("--status", "waiting"), IDS[3:]),
+        (("--status", "open"), IDS[:3]),
+        (("--status", "0 of 2 done", "--type", "phase"), [IDS[2]]),
+        (("--status", "done"), []),
         (("--type", "spec"), [IDS[1], IDS[5]]),
         (("--type", "spec", "--status", "pending"), [IDS[5]]),
         (("--project", "default"), IDS),
@@ -65,7 +69,7 @@ def test_undeclared_loops_are_listed_on_demand(desk: Desk) -> None:
     assert ids(desk, "--status", "invalidated") == ["oauth/endpoints"]
 
 
-@pytest.mark.parametrize(("option", "word"), [("--type", "sepc"), ("--project", "nobody's"), ("--status", "waiting")])
+@pytest.mark.parametrize(("option", "word"), [("--type", "sepc"), ("--project", "nobody's"), ("--status", "wating")])
 def test_a_filter_that_can_match_nothing_is_refused(desk: Desk, option: str, word: str) -> None:
     """A misspelt type, project or status is an error that lists the known ones, and not an empty list."""
     desk.start()

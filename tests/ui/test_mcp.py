@@ -263,7 +263,7 @@ def test_plans_and_settings(desk: Desk) -> None:
     ("tree", {"loop": 3}, "loop of tree is 3", "a text"),
     ("events", {"after": True}, "after of events is True", "a whole number of at least 0"),
     ("events", {"limit": 0}, "limit of events is 0", "a whole number of at least 1"),
-    ("ls", {"status": "running"}, "status of ls is 'running'", "a list, each one of pending, leased"),
+    ("ls", {"status": "running"}, "status of ls is 'running'", "a list, each one of waiting, ready, paused, starting"),
     ("show", {}, "show without loop", "the loop: an id"),
     ("show", {"loop": None}, "show without loop", "the loop: an id"),
     ("pause", {"ids": "p"}, "ids of pause is 'p'", "a list, each a text"),

@@ -98,7 +98,7 @@ def test_a_life_in_a_pipe() -> None:
         judged auth/tokens
         landed auth/tokens: store
     """) == [
-        "12:00:00 auth  complete  by person",
+        "12:00:00 auth  done  by a person's file",
         "12:00:00 auth/tokens  started",
         "12:00:20 auth/tokens  refused  the tests say no",
         "12:00:21 auth/tokens  started  try 2",
@@ -231,7 +231,7 @@ def test_many_declared_loops_are_one_line() -> None:
     piped.lines()
     go_on(piped.story, "settle")
     piped.show()
-    assert piped.lines() == ["12:00:00 p  6 complete  by declaration"]
+    assert piped.lines() == ["12:00:00 p  6 loops need no work of their own"]
 
 
 def test_only_what_was_asked_for_is_told() -> None:
@@ -246,11 +246,11 @@ def test_only_what_was_asked_for_is_told() -> None:
         ended pay/card: config broken
     """)
     assert piped.lines() == [
-        "12:00:00 auth  complete  by person",
+        "12:00:00 auth  done  by a person's file",
         "12:00:00 engine  draining, asked by ada: nothing starts but what was chosen already",
     ]
     piped.close()
-    assert piped.lines() == ["2 loops · 1 leased · 1 complete", GOES_ON]
+    assert piped.lines() == ["0 of 1 done · 1 starting", GOES_ON]
 
 
 def test_a_tick_says_nothing_in_a_pipe() -> None:
@@ -331,28 +331,28 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("wait 1s", ["0 loops", "next: `loopr start PLAN`"]),
-        (f"{WHOLE}\nengine begins\nengine drains\nengine leaves", ["3 loops · 2 waiting · 1 complete", GOES_ON]),
+        ("wait 1s", ["no loops", "next: `loopr start PLAN`"]),
+        (f"{WHOLE}\nengine begins\nengine drains\nengine leaves", ["0 of 2 done · 2 waiting", GOES_ON]),
         (
             f"{WHOLE}\nchoose auth/tokens\nfinish auth/tokens\nchoose auth/api\nfinish auth/api",
-            ["3 loops · 3 complete", "next: `loopr land auth`"],
+            ["2 of 2 done", "next: `loopr land auth`"],
         ),
         (
             f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens\nended auth/tokens: config no such program",
             [
-                "3 loops · 1 waiting · 1 complete · 1 parked",
-                "parked  auth/tokens: no such program",
+                "0 of 2 done · 1 waiting · 1 parked",
+                "parked  auth/tokens: no such program; `loopr reset auth/tokens`",
                 "next: `loopr why auth/tokens`",
             ],
         ),
         (
             f"{WHOLE}\nchoose auth/tokens",
-            ["3 loops · 1 waiting · 1 leased · 1 complete", "next: `loopr tree auth`"],
+            ["0 of 2 done · 1 waiting · 1 starting", "next: `loopr tree auth`"],
         ),
         (
             f"{WHOLE}\npause auth/tokens",
             [
-                "3 loops · 2 waiting · 1 complete",
+                "0 of 2 done · 2 waiting",
                 "paused  auth/tokens: `loopr resume auth/tokens`",
                 "next: `loopr why auth/tokens`",
             ],
@@ -360,7 +360,7 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
         (
             f"{WHOLE}\ngone-file auth",
             [
-                "3 loops · 2 waiting · 1 complete",
+                "0 of 2 done · 2 waiting",
                 "missing  specs/auth/plan.md: `loopr doctor --fix` puts it back",
                 "next: `loopr why auth/tokens`",
             ],
@@ -368,7 +368,7 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
         (
             f"{WHOLE}\ncancel auth/tokens: not needed",
             [
-                "3 loops · 1 waiting · 1 complete · 1 cancelled",
+                "0 of 2 done · 1 waiting · 1 cancelled",
                 "cancelled  auth/tokens: not needed",
                 "next: `loopr why auth/tokens`",
             ],
@@ -376,7 +376,7 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
         (
             "plan p: a; b; c\npause workspace: lunch",
             [
-                "4 loops · 3 waiting · 1 complete",
+                "0 of 3 done · 3 waiting",
                 "waiting  3 loops: the workspace is paused by ada: lunch; `loopr resume --all`",
                 "next: `loopr why p/a`",
             ],
@@ -391,7 +391,7 @@ def test_the_last_word(text: str, said: list[str]) -> None:
 def test_the_last_word_names_what_a_person_must_write() -> None:
     """Loops without a command are named with their file, at most ten of them."""
     lines = last_word("plan p: " + "; ".join(f"s{n:02}" for n in range(12)), settings("code"))
-    assert lines[0] == "13 loops · 12 waiting · 1 complete"
+    assert lines[0] == "0 of 12 done · 12 waiting"
     assert lines[1] == "waiting  p/s00: a person must write its spec.md: specs/p/s00/spec.md"
     assert lines[-2:] == ["waiting  … and 2 more", "next: `loopr why p/s00`"]
 
@@ -437,19 +437,19 @@ def test_the_picture_is_redrawn_in_place(line: Line) -> None:
     drawn(f"{WHOLE}\nchoose auth/tokens\nbegan auth/tokens", said)
     assert drawn.later(41_000, said) == [
         "$ loopr run",
-        "auth       plan  complete",
-        "├─ tokens  spec  running   41 s  this is �[31mauth/tokens",
-        "└─ api     spec  waiting   needs auth/tokens",
-        "3 loops · 1 waiting · 1 running · 1 complete",
+        "auth       plan  0 of 2 done",
+        "├─ tokens  spec  running      41 s  this is �[31mauth/tokens",
+        "└─ api     spec  waiting      needs tokens",
+        "0 of 2 done · 1 waiting · 1 running",
     ]
     drawn("ended auth/tokens\njudged auth/tokens\nlanded auth/tokens: store")
     assert drawn.later(1_000) == [
         "$ loopr run",
-        "auth         plan   complete",
-        "├─ tokens    spec   complete",
+        "auth         plan   0 of 2 done",
+        "├─ tokens    spec   0 of 1 done  41 s",
         "│  └─ store  phase  ready",
-        "└─ api       spec   waiting   needs auth/tokens (1 of 2 complete)",
-        "4 loops · 2 waiting · 2 complete",
+        "└─ api       spec   waiting      needs tokens (0 of 1 done)",
+        "0 of 2 done · 2 waiting",
     ]
 
 
@@ -463,7 +463,7 @@ def test_what_is_waited_for_stands_under_the_tree(line: Line) -> None:
         "the engine is draining: nothing more starts; `loopr stop --now` ends what runs",
         "1 problem: `loopr status` tells",
         "waits for a person: `loopr approve p/a`",
-        "4 loops · 1 waiting · 1 leased · 1 for approval · 1 complete",
+        "0 of 3 done · 1 waiting · 1 starting · 1 approval",
     ]
 
 
@@ -497,7 +497,7 @@ def test_long_lines_and_large_trees_are_cut(line: Line) -> None:
     for _ in range(3):
         lines = drawn.later(1_000, said)
     assert (line.terminal.wrapped, line.terminal.top) == (0, 1 if len(lines) == 8 else 0)
-    assert lines[-2:] == ["31 loops · 30 leased", "         · 1 complete"]
+    assert lines[-2:] == ["└─ … 26 more: 26 starting", "0 of 30 done · 30 starting"]
     assert max(map(columns, lines)) <= 29
     assert lines[1].startswith("p ")
 
@@ -523,7 +523,7 @@ def test_a_resized_terminal_has_one_picture(line: Line, size: tuple[int, int]) -
         lines = drawn.later(1_000, lambda loop: "word " * 30)
     shown = [row for row, _ in line.terminal.rows[line.terminal.top :]]
     assert sum(row.startswith("├─ a") for row in shown) == 1
-    assert sum(row.startswith("4 loops") for row in shown) == 1
+    assert sum(row.startswith("0 of 3 done") for row in shown) == 1
     assert max(map(columns, shown)) < size[0]
     if size[1] == 24:
         assert lines[0] == "$ loopr run"
@@ -540,8 +540,8 @@ def test_the_last_word_takes_the_place_of_the_picture(line: Line) -> None:
     drawn.show()
     assert line.lines() == [
         "$ loopr run",
-        "3 loops · 1 waiting · 1 complete · 1 parked",
-        "parked  auth/tokens: no such program",
+        "0 of 2 done · 1 waiting · 1 parked",
+        "parked  auth/tokens: no such program; `loopr reset auth/tokens`",
         "next: `loopr why auth/tokens`",
     ]
 

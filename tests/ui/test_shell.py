@@ -31,7 +31,7 @@ def test_a_command_in_the_worktree(shop: Desk, ground: Ground) -> None:
     assert ran.stdout.decode().splitlines() == [str(folder), "loopr/p.a.g1"]
     assert ran.stderr.decode().splitlines() == [
         "p/a: worktrees/p.a.g1, on loopr/p.a.g1",
-        "attempt 1 is at work there: what you change is committed as its own",
+        "try 1 is at work there: what you change is committed as its own",
     ]
     assert ran.returncode == 7
 
@@ -65,10 +65,10 @@ def test_where_it_is(shop: Desk, ground: Ground) -> None:
 def test_what_has_no_worktree(shop: Desk, ground: Ground) -> None:
     """A loop that was never leased, one whose work is done, and one that waits each say why there is none."""
     answer = shop("shell", "b")
-    assert (answer.code, "p/b has no worktree: it was never leased, and is pending" in answer.err) == (3, True)
+    assert (answer.code, "p/b has no worktree: it never began, and is waiting" in answer.err) == (3, True)
     returning.release(ground, "p.a.g1", derived=True)
     answer = shop("shell", "a")
-    assert (answer.code, "p/a has no worktree now: it is leased" in answer.err) == (3, True)
+    assert (answer.code, "p/a has no worktree now: it is starting" in answer.err) == (3, True)
     shop.land("p/a", "k")
     answer = shop("shell", "p/a")
     assert (answer.code, "given back when its work was done" in answer.err) == (3, True)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.model import Failure, Usage
+from loopr.ui.render import columns
 from tests.ui.scenes import COMMANDS, OAUTH, Desk, flat
+from tests.ui.terminals import on_terminal
 
 
 def test_an_empty_workspace(desk: Desk) -> None:
     """Before anything is planned there is an answer all the same."""
     assert desk.lines("status") == [
         "engine  not running",
-        "loops   0 loops",
+        "loops   no loops",
         "slots   0 of 50 taken",
         "queue   0 waiting for a slot",
     ]
@@ -24,7 +26,7 @@ def test_a_workspace_at_work(shop: Desk) -> None:
     shop.choose()
     assert shop.lines("status") == [
         "engine  not running",
-        "loops   9 loops · 3 waiting · 5 leased · 1 complete",
+        "loops   0 of 8 done · 3 waiting · 5 starting",
         "slots   5 of 50 taken",
         "full    concurrency.per_type.spec",
         "queue   3 waiting for a slot: 3 spec",
@@ -72,7 +74,7 @@ def test_direct_dispatch(shop: Desk) -> None:
 
 
 def test_many_states_are_told_on_several_lines(shop: Desk) -> None:
-    """The counts of a busy workspace wrap at 80 columns."""
+    """The counts of a busy workspace go on below where a terminal ends, and stand on one line in a pipe."""
     names = ["leased", "running", "checking", "parked", "cancelled", "failed", "waiting"]
     shop.start(flat(names))
     shop("set", "concurrency.per_type.spec", "6")
@@ -84,12 +86,11 @@ def test_many_states_are_told_on_several_lines(shop: Desk) -> None:
     shop.end("p/checking")
     shop.end("p/parked", Failure.CONFIG, "no such program")
     shop.end("p/failed", Failure.REFUSED, "no")
-    lines = shop.lines("status")
-    assert max(map(len, lines)) <= 80
-    assert lines[1:3] == [
-        "loops   8 loops · 2 leased · 1 running · 1 checking · 1 complete · 1 parked",
-        "                · 1 failed · 1 cancelled",
-    ]
+    sums = "loops   0 of 7 done · 2 starting · 1 running · 1 checking · 1 parked"
+    assert shop.lines("status")[1] == f"{sums} · 1 failed · 1 cancelled"
+    shown = on_terminal(shop.folder, "status", "--no-color").decode().splitlines()
+    assert shown[1:3] == [f"{sums} · 1 failed", "                    · 1 cancelled"]
+    assert max(map(columns, shown)) <= 80
 
 
 def test_projects_are_compared(shop: Desk) -> None:
@@ -134,12 +135,16 @@ def test_problems_are_told_in_full(shop: Desk) -> None:
     shop.end("p/a", Failure.CONFIG, "no such program: make")
     shop.see(o.FileRefused("p/b", "specs/p/b/spec.md", "specs/p/b/spec.md:1:1 is empty\nand more"))
     lines = shop.lines("status")
-    assert lines[lines.index("problems:") + 1 :] == [
+    assert lines[lines.index("needs you:") + 1 :] == [
+        "  parked  p/a: no such program: make; `loopr reset p/a`",
+        "",
+        "problems:",
         "  specs/p/b/spec.md:1:1 is empty",
         "    and more",
-        "  p/a (parked): no such program: make",
         "warning: no engine runs: `loopr run` goes on",
     ]
+    shop("reset", "a")
+    assert "needs you:" not in shop.lines("status")
 
 
 def test_holds_the_host_and_the_queue_are_told(shop: Desk) -> None:

@@ -130,14 +130,14 @@ def test_a_pause_says_what_goes_on(four: Desk) -> None:
     four.choose()
     four.run("p/a")
     answer = four("pause", "p/a")
-    assert answer.out == "p/a  paused  attempt 1 runs\n"
-    assert notes(answer)[0] == "1 attempt goes on; --now stops it"
+    assert answer.out == "p/a  paused  try 1 runs\n"
+    assert notes(answer)[0] == "1 try goes on; --now stops it"
     answer = four("pause", "p", "--json")
     assert (did(answer), answer.document["running"]) == ([("p", "paused")], ["p/a", "p/b", "p/c", "p/d"])
     answer = four("pause", "project:default")
-    assert notes(answer)[0] == "4 attempts go on; --now stops them"
+    assert notes(answer)[0] == "4 tries go on; --now stops them"
     answer = four("pause", "--now", "p/a")
-    assert answer.out == "p/a  stopped  attempt 1 was told to stop and still lives\n"
+    assert answer.out == "p/a  stopped  try 1 was told to stop and still lives\n"
     assert notes(answer) == [
         "p/a: paused already by ada",
         "no engine runs here: the next one ends what was told to stop",
@@ -151,7 +151,7 @@ def test_a_pause_says_what_goes_on(four: Desk) -> None:
 def test_a_pause_with_stop_is_one_line(four: Desk) -> None:
     """A loop that is paused and stopped at once has one line, and two rows in the document."""
     four.choose()
-    assert four("pause", "--now", "p/a").out.startswith("p/a  paused, stopped  attempt 1 was told to stop")
+    assert four("pause", "--now", "p/a").out.startswith("p/a  paused, stopped  try 1 was told to stop")
     assert did(four("pause", "--now", "p/b", "--json")) == [("p/b", "paused"), ("p/b", "stopped")]
 
 
@@ -163,12 +163,12 @@ def test_a_cancel_and_the_way_back(four: Desk) -> None:
     four.choose()
     four.run("p/a")
     answer = four("cancel", "b", "--reason", "too dear")
-    assert answer.out == "p/b  cancelled  attempt 1 was told to stop and still lives\n"
+    assert answer.out == "p/b  cancelled  try 1 was told to stop and still lives\n"
     assert notes(answer) == ["no engine runs here: the next one ends what was told to stop", "next: `loopr retry p/b`"]
     assert four.loop("p/b").reason == "too dear"
     answer = four("cancel", "p")
     assert [line.split("  ")[0] for line in answer.out.splitlines()] == ["p", "p/a", "p/c", "p/d"]
-    assert answer.out.startswith("p    held       it is complete; 4 of 4 below it are not\n")
+    assert answer.out.startswith("p    held       its own work is done, and 0 of 4 below it\n")
     assert notes(answer)[-1] == "next: `loopr retry p/a p/c p/d`, `loopr resume p`"
     assert notes(four("cancel", "p", "a")) == ["p: complete, and held already", "p/a: cancelled already"]
     assert did(four("retry", "a", "c", "d", "--json")) == [(f"p/{each}", "retried") for each in "acd"]
@@ -179,7 +179,7 @@ def test_a_cancel_and_the_way_back(four: Desk) -> None:
 def test_a_cancel_of_what_lands(asked: Desk) -> None:
     """A cancel does not interrupt a landing that has begun, and says when it will count; another gives way to it."""
     asked("approve", "a", "b")
-    assert asked("cancel", "b").out.startswith("p/b  cancelled  attempt 1 was told to stop")
+    assert asked("cancel", "b").out.startswith("p/b  cancelled  try 1 was told to stop")
     asked.see(o.LandingReady("p/a", asked.loop("p/a").attempt))
     assert asked("cancel", "a").out == "p/a  cancelled once it has landed  its commits land now\n"
     assert statuses(asked)["p/a"] == "landing"
@@ -259,7 +259,7 @@ def test_only_a_refusal_is_told_before_the_question(four: Desk) -> None:
         answer = four("retry", "--fresh", "a", *words)
         assert (answer.code, answer.err) == (
             2,
-            "loopr: cannot retry --fresh p/a: it is pending\n"
+            "loopr: cannot retry --fresh p/a: it is waiting\n"
             "  hint: wait until it has ended, or `loopr cancel` it first\n",
         )
 
@@ -274,15 +274,15 @@ def test_clearing(four: Desk) -> None:
     assert notes(answer) == ["next: `loopr resume p/a`"]
     assert notes(four("clear", "a")) == ["p/a: paused already by ada: cleared"]
     assert did(four("clear", "--all", "--json")) == [(f"p/{each}", "cleared") for each in "bcd"]
-    assert notes(four("clear", "--all")) == ["nothing is pending that is not held already"]
+    assert notes(four("clear", "--all")) == ["nothing waits that is not paused already"]
     assert four.choose() == []
     four("resume", "c")
     assert four.choose() == ["p/c"]
     answer = four("clear", "d", "c")
     assert (answer.code, answer.err) == (
         2,
-        "loopr: cannot clear p/c: it is leased\n  hint: only pending loops stand in the queue\n".replace(
-            "running", "leased"
+        "loopr: cannot clear p/c: it is starting\n  hint: only pending loops stand in the queue\n".replace(
+            "running", "starting"
         ),
     )
 
@@ -302,7 +302,7 @@ def test_dispatching(four: Desk) -> None:
     answer = four("dispatch", "a")
     assert (answer.code, answer.err) == (
         2,
-        "loopr: cannot dispatch p/a: it is leased\n  hint: only pending loops can go next\n",
+        "loopr: cannot dispatch p/a: it is starting\n  hint: only pending loops can go next\n",
     )
 
 
@@ -384,8 +384,8 @@ def test_every_refusal_is_told(four: Desk) -> None:
     answer = four("reset", "b", "a", "c")
     assert answer.code == 2
     assert [line.partition(" (")[0] for line in answer.err.splitlines()] == [
-        "loopr: cannot reset p/b: it is leased",
-        "cannot reset p/c: it is leased",
+        "loopr: cannot reset p/b: it is starting",
+        "cannot reset p/c: it is starting",
     ]
     assert statuses(four)["p/a"] == "parked"
 
@@ -564,13 +564,13 @@ def test_a_convoy_says_what_holds_it_up(shop: Desk) -> None:
         "@ship  1 of 3 done: 1 at work, 1 waiting; the longest way: 2 loops",
         "p/a  spec  done",
         "p/b  spec  running",
-        "p/c  spec  pending",
+        "p/c  spec  waiting",
         "",
         "held up by:",
-        "  p/b  attempt 1 runs",
-        "  p/c  needs p/b",
+        "  p/b  try 1 runs",
+        "  p/c  needs b",
     ]
-    assert convoy(shop, "show", "late").out.splitlines()[-1] == "  p/d  needs p/c"
+    assert convoy(shop, "show", "late").out.splitlines()[-1] == "  p/d  needs c"
     document = convoy(shop, "show", "@ship", "--json").document
     assert set(document) == {"schema", "generated_at", "convoy", "loops", "holding"}
     assert document["loops"] == shop("ls", "p", "--json").document["loops"][1:4]

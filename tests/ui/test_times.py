@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loopr.errors import UserError
-from loopr.ui.times import read_duration, read_instant, say_clock, say_duration, say_tokens
+from loopr.ui.times import localized, read_duration, read_instant, say_clock, say_duration, say_tokens
 from loopr.ui.views import instant
 from tests.ui.scenes import NOON, Desk
 
@@ -101,9 +103,23 @@ def test_a_duration_is_said(ms: int, words: str) -> None:
 
 
 def test_a_clock_is_said() -> None:
-    """A time of today without its date, another day with it."""
+    """A time of today stands without its date, one of another day with it, of another year with that too."""
     assert say_clock(NOON, NOON) == "12:00:00"
-    assert say_clock(NOON, NOON + 86_400_000) == "2026-01-01 12:00"
+    assert say_clock(NOON, NOON + 86_400_000) == "Jan 1 12:00"
+    assert say_clock(NOON - 86_400_000, NOON) == "Dec 31 2025 12:00"
+    assert localized("waits until 2026-01-01T12:00:00.250Z: so be it", NOON) == "waits until 12:00:00: so be it"
+
+
+def test_a_clock_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The day and the time are those of where a person is."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert say_clock(NOON, NOON) == "07:00:00"
+        assert say_clock(NOON - 8 * 3_600_000, NOON) == "Dec 31 2025 23:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(

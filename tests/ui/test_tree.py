@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -22,6 +17,7 @@ from loopr.core.model import Failure, Status, Terms
 from loopr.ui.folding import fold
 from loopr.ui.render import Paint, columns, fit, tree_lines
 from tests.ui.scenes import NOON, OAUTH, Desk, flat
+from tests.ui.terminals import on_terminal
 
 WIDTH = 80
 
@@ -46,7 +42,7 @@ def test_one_loop(desk: Desk) -> None:
         drawn(desk)
         == """
 lonely  plan  waiting  a person must write its plan.md: specs/lonely/plan.md
-1 loop · 1 waiting
+0 of 1 done · 1 waiting
 """
     )
 
@@ -57,13 +53,13 @@ def test_a_small_tree_is_drawn_whole(desk: Desk) -> None:
     assert (
         drawn(desk)
         == """
-oauth          plan   complete
-├─ tokens      spec   complete
-│  ├─ store    phase  complete
-│  │  └─ code  code   waiting   a person must write its code.md: specs/oauth/to…
-│  └─ refresh  phase  waiting   needs oauth/tokens/store (1 of 2 complete)
-└─ endpoints   spec   waiting   needs oauth/tokens (2 of 4 complete)
-6 loops · 3 waiting · 3 complete
+oauth          plan   0 of 3 done
+├─ tokens      spec   0 of 2 done
+│  ├─ store    phase  0 of 1 done
+│  │  └─ code  code   waiting      a person must write its code.md: specs/oauth/tokens/store/code/code.md
+│  └─ refresh  phase  waiting      needs store (0 of 1 done)
+└─ endpoints   spec   waiting      needs tokens (0 of 2 done)
+0 of 3 done · 3 waiting
 """
     )
 
@@ -112,12 +108,12 @@ def test_ten_thousand_loops_fit_on_a_screen() -> None:
     lines = lines_of(forest_of(999, 10))
     assert len(lines) <= 60
     assert lines[:4] == [
-        "big       plan   complete",
-        "├─ s000   spec   complete",
+        "big       plan   0 of 9990 done",
+        "├─ s000   spec   0 of 10 done",
         "│  ├─ p0  phase  ready",
         "│  ├─ p1  phase  ready",
     ]
-    assert lines[-2:] == ["├─ s009   spec   complete  10 below", "└─ … 989 more: 989 complete"]
+    assert lines[-2:] == ["├─ s009   spec   0 of 10 done    10 below", "└─ … 989 more: 989 open"]
 
 
 def test_what_is_busy_is_opened_first() -> None:
@@ -129,9 +125,9 @@ def test_what_is_busy_is_opened_first() -> None:
     ):
         forest.apply(event, NOON)
     lines = lines_of(forest)
-    assert lines[1] == "├─ s500   spec   complete"
-    assert any(line.startswith("│  ├─ p7  phase  parked    no such program") for line in lines)
-    assert lines[-1] == "└─ … 998 more: 998 complete"
+    assert lines[1] == "├─ s500   spec   0 of 10 done"
+    assert any(line.startswith("│  ├─ p7  phase  parked          no such program") for line in lines)
+    assert lines[-1] == "└─ … 998 more: 998 open"
 
 
 def test_what_is_done_stays_closed() -> None:
@@ -140,7 +136,7 @@ def test_what_is_done_stays_closed() -> None:
     for phase in range(3):
         forest.apply(e.ArtifactAccepted(f"big/s000/p{phase}", "d"), NOON)
     lines = lines_of(forest)
-    assert "├─ s000   spec   complete  3 below, all complete" in lines
+    assert "├─ s000   spec   done           3 below, all done" in lines
 
 
 @given(st.integers(1, 40), st.integers(0, 6), st.integers(4, 70))
@@ -162,12 +158,12 @@ def test_depth_rolls_up_what_is_below(desk: Desk) -> None:
     """With --depth the levels below are counted on the line of the loop that they belong to."""
     desk.start()
     assert desk.lines("tree", "--depth", "1") == [
-        "oauth         plan  complete",
-        "├─ tokens     spec  complete  3 below, 1 complete",
-        "└─ endpoints  spec  waiting   needs oauth/tokens (2 of 4 complete)",
-        "6 loops · 3 waiting · 3 complete",
+        "oauth         plan  0 of 3 done",
+        "├─ tokens     spec  0 of 2 done  3 below",
+        "└─ endpoints  spec  waiting      needs tokens (0 of 2 done)",
+        "0 of 3 done · 3 waiting",
     ]
-    assert desk.lines("tree", "--depth", "0")[0] == "oauth  plan  complete  5 below, 2 complete"
+    assert desk.lines("tree", "--depth", "0")[0] == "oauth  plan  0 of 3 done  5 below"
 
 
 def test_all_folds_nothing(desk: Desk) -> None:
@@ -181,8 +177,8 @@ def test_a_subtree(desk: Desk) -> None:
     """A name draws that subtree alone, and counts it alone."""
     desk.start()
     lines = desk.lines("tree", "tokens")
-    assert lines[0].split() == ["tokens", "spec", "complete"]
-    assert lines[-1] == "4 loops · 2 waiting · 2 complete"
+    assert lines[0].split() == ["tokens", "spec", "0", "of", "2", "done"]
+    assert lines[-1] == "0 of 2 done · 2 waiting"
 
 
 # --- states -------------------------------------------------------------------------------------------------------
@@ -221,17 +217,20 @@ def test_every_status_has_its_word(shop: Desk) -> None:
     shop.end("p/parked", Failure.CONFIG, "no such program: make")
     shop.end("p/backing", Failure.INFRA, "died of signal 9")
     found = words(shop)
-    assert {name: found[name][0] for name in names} == {name: name for name in names}
+    said = {"leased": "starting", "complete": "done", "backing": "waiting"}
+    assert {name: found[name][0] for name in names} == {name: said.get(name, name) for name in names}
+    for name, word in {name: said.get(name, name) for name in names}.items():
+        assert f"p/{name}" in [line.split()[0] for line in shop.lines("ls", "--status", word)]
     assert found["parked"][1:] == ["no", "such", "program:", "make"]
     assert found["failed"][1:] == ["not", "like", "this"]
     assert found["paused"][1:3] == ["it", "is"]
-    assert found["waiting"][1:] == ["needs", "p/ready"]
+    assert found["waiting"][1:] == ["needs", "ready"]
     statuses = {each["status"] for each in shop("tree", "--json").document["loops"]}
     assert statuses == {each.value for each in Status} - {"invalidated"}
 
 
 def test_running_loops_say_for_how_long(shop: Desk) -> None:
-    """A live attempt shows its duration, and from the second iteration on which one it is."""
+    """A live attempt shows its duration, and from the second one on which try it is."""
     shop.start(flat(["a", "b"]))
     shop.choose()
     shop.run("p/a")
@@ -239,9 +238,9 @@ def test_running_loops_say_for_how_long(shop: Desk) -> None:
     shop.choose()
     shop.run("p/a")
     shop.clock.at += 41_000
-    assert "├─ a  spec  running   iter 2 · 41 s" in shop.lines("tree")
-    assert "└─ b  spec  leased    41 s" in shop.lines("tree")
-    assert "├─ a  spec  running   iter 2 · 1 min 41 s" in shop.lines("tree", "--at", "+1m")
+    assert "├─ a  spec  running      try 2 · 41 s" in shop.lines("tree")
+    assert "└─ b  spec  starting     41 s" in shop.lines("tree")
+    assert "├─ a  spec  running      try 2 · 1 min 41 s" in shop.lines("tree", "--at", "+1m")
 
 
 def test_lanes_holds_and_problems_are_told_below(shop: Desk) -> None:
@@ -261,7 +260,7 @@ def test_lanes_holds_and_problems_are_told_below(shop: Desk) -> None:
         "the workspace is paused by ada since 12:00:00: lunch; `loopr resume --all`",
         "1 problem: `loopr status` tells",
         "no engine runs: `loopr run` goes on",
-        "3 loops · 1 waiting · 1 leased · 1 complete",
+        "0 of 2 done · 1 waiting · 1 starting",
     ]
 
 
@@ -307,8 +306,11 @@ def test_a_long_queue_is_nothing_wrong_by_itself(shop: Desk) -> None:
 WIDE = "漢字かな交じり文 👩‍💻 ÅÅÅ ﷽ " * 8
 
 
-def test_eighty_columns_are_never_exceeded(shop: Desk) -> None:
-    """No line of the tree is wider than 80 columns, however long or wide names and reasons are."""
+def test_a_terminals_columns_are_never_exceeded(shop: Desk) -> None:
+    """No line of a tree is wider than the terminal, however long or wide names and reasons are; they go on below.
+
+    Where there is no terminal, each loop has one line, and nothing is cut.
+    """
     deep = "x" * 60
     shop.start(flat([deep, "b", "c"]), "plan.md")
     shop.choose()
@@ -319,9 +321,14 @@ def test_eighty_columns_are_never_exceeded(shop: Desk) -> None:
     shop.see(o.FileSeen("p/c", "d" * 32, outline_of("k"), "specs/p/c/spec.md"))
     shop.wish(wishes.pause, "workspace:", "ada", WIDE)
     shop.see(o.AttemptEnded("p/c/k", 1))
+    for width in (60, WIDTH, 120):
+        shown = on_terminal(shop.folder, "tree", "--no-color", width=width).decode().splitlines()
+        assert widest(shown) <= width
+    assert " ".join(shown).count("漢字かな交じり文") >= 8 * 3
     lines = shop.lines("tree")
-    assert widest(lines) <= WIDTH
-    assert any("漢字" in line and line.endswith("…") for line in lines)
+    assert not [line for line in lines if "…" in line]
+    assert max(line.count("漢字かな交じり文") for line in lines) == 8
+    assert any(deep in line and "parked" in line for line in lines)
 
 
 def outline_of(text: str) -> object:
@@ -382,31 +389,10 @@ def test_no_colour_in_a_pipe(desk: Desk) -> None:
     assert "\x1b" not in desk("tree").out
 
 
-def on_terminal(folder: Path, *arguments: str, **environment: str) -> bytes:
-    """Run loopr on a terminal of its own, and return what arrives there."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "loopr", *arguments, "-C", str(folder)]
-    subprocess.run(command, stdout=theirs, stderr=theirs, env={**os.environ, **environment}, check=True)
-    os.close(theirs)
-    found = b""
-    while part := _read(ours):
-        found += part
-    os.close(ours)
-    return found
-
-
-def _read(terminal: int) -> bytes:
-    """Read on; a terminal whose other end is closed is at its end."""
-    try:
-        return os.read(terminal, 65536)
-    except OSError:
-        return b""
-
-
 def test_colour_on_a_terminal_unless_it_is_not_wanted(desk: Desk) -> None:
     """A terminal gets colours; NO_COLOR and --no-color each turn them off."""
     desk.start(OAUTH)
-    assert b"\x1b[32mcomplete" in on_terminal(desk.folder, "tree")
+    assert b"\x1b[2mwaiting" in on_terminal(desk.folder, "tree")
     assert b"\x1b" not in on_terminal(desk.folder, "tree", NO_COLOR="1")
     assert b"\x1b" not in on_terminal(desk.folder, "tree", "--no-color")
 

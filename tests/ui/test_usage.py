@@ -120,5 +120,5 @@ def test_each_key_groups_as_the_lines_do(spender: Desk, by: str) -> None:
 
 def test_before_anything_has_ended(desk: Desk) -> None:
     """Without a single attempt there is an answer all the same."""
-    assert desk("usage") == (0, "", "no attempt has ended yet\n")
+    assert desk("usage") == (0, "", "no try has ended yet\n")
     assert desk("usage", "--json").document["rows"] == []

@@ -15,12 +15,12 @@ def test_a_loop_that_waits(desk: Desk) -> None:
     desk.start()
     desk.clock.at += 5 * MINUTE
     assert desk.lines("why", "oauth/endpoints") == [
-        "oauth/endpoints (spec): pending",
-        "  needs     needs oauth/tokens (2 of 4 complete)",
+        "oauth/endpoints (spec): waiting",
+        "  needs     needs tokens (0 of 2 done)",
         "  manual    a person must write its spec.md: specs/oauth/endpoints/spec.md",
         "score 75 = base 60 + age 5 + depth 10 - retry 0",
         "story:",
-        "      8  2026-01-01T12:00:00.000Z  declared by its parent's artifact",
+        "      8  12:00:00  declared by its parent's artifact",
     ]
 
 
@@ -36,7 +36,7 @@ def test_the_story_of_a_plan_begins_with_its_start(desk: Desk) -> None:
     """A plan has no parent, so its story does not speak of one."""
     desk.start()
     told = [each["text"] for each in desk("why", "oauth", "--json").document["story"]]
-    assert told == ["enqueued as a plan", "a person's artifact was accepted: complete"]
+    assert told == ["enqueued as a plan", "a person's artifact was accepted: done"]
 
 
 def test_a_long_story_is_told_whole(shop: Desk) -> None:
@@ -68,8 +68,8 @@ def test_each_state_says_what_it_waits_for(shop: Desk) -> None:
     shop.wish(wishes.cancel, "p/stop", "ada")
     said = {name: shop("why", name, "--json").document["gates"][0] for name in ("run", "check", "ok", "park", "fail")}
     assert {each["gate"] for each in said.values()} == {"status"}
-    assert said["run"]["reason"] == "attempt 1 runs"
-    assert said["check"]["reason"] == "attempt 1 is being judged"
+    assert said["run"]["reason"] == "try 1 runs"
+    assert said["check"]["reason"] == "try 1 is being judged"
     assert "`loopr approve p/ok`" in said["ok"]["reason"]
     assert said["park"]["reason"] == "it is parked: no make; `loopr reset p/park` once that is mended"
     assert said["fail"]["reason"] == "it failed: no good; `loopr retry p/fail` begins again"

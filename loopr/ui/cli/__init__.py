@@ -33,7 +33,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "dispatch": ("steer", "put loops ahead of the queue, past no gate"),
     "tree": ("see", "draw the hierarchy with what each loop waits for"),
     "ls": ("see", "list loops, one a line"),
-    "status": ("see", "say what the workspace as a whole is doing"),
+    "status": ("status", "say what the workspace as a whole is doing"),
     "show": ("see", "tell all about one loop"),
     "why": ("see", "say why a loop does not run, its score and its story"),
     "next": ("foretell", "show the next round of launches before it is decided"),

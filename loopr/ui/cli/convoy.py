@@ -72,7 +72,7 @@ def show_verb(frame: Frame, name: str) -> None:
         return
     stands = _stands(scene, found, scene.shared.convoys[found], seen.now)
     frame.lines(render.wrap(f"@{found}  ", stands, frame.width))
-    rows = [(each["id"], each["type"], "done" if each["done"] else each["status"]) for each in body["loops"]]
+    rows = [(each["id"], each["type"], each["state"]) for each in body["loops"]]
     frame.lines(render.table(rows, frame.width))
     held = body["holding"]
     size = max((len(each["id"]) for each in held[:MOST_HOLDING]), default=0)
@@ -94,7 +94,7 @@ def _stands(scene: Scene, name: str, convoy: Convoy, now: int) -> str:
     if row["done"] == row["total"]:
         return f"{counts}: it lands at the engine's next turn"
     below = row["progress"]
-    more = f" ({below['complete']} of {below['total']} loops)" if below["total"] != row["total"] else ""
+    more = f" ({below['done']} of {below['of']} loops)" if below["total"] != row["total"] else ""
     gone = sum(scene.loops[each].status is Status.INVALIDATED for each in convoy.members)
     lacks = f"{gone} not declared any more, so it does not land" if gone else ""
     return f"{counts}{more}: {'; '.join(filter(None, [progress_words(below), lacks]))}"

@@ -13,6 +13,7 @@ import click
 from loopr import wiring
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.states import people_say
 from loopr.errors import NotFound, UserError
 from loopr.ui import views
 from loopr.ui.cli.frame import Frame, framed
@@ -101,13 +102,13 @@ def change_of(ground: Ground, scene: Scene, loop: Loop) -> Range:
         return _landed(ground, loop)
     tip, base = _parted(ground, scene, loop)
     if tip and base:
-        at_work = f"attempt {loop.attempt} is at work: what it has not committed is not shown" if loop.occupying else ""
+        at_work = f"try {loop.attempt} is at work: what it has not committed is not shown" if loop.occupying else ""
         return Range(base, tip, at_work)
     if loop.landed:
-        return _landed(ground, loop)._replace(remark="this is what has landed of an earlier generation")
+        return _landed(ground, loop)._replace(remark="this is what has landed before its input changed")
     if loop.status is Status.COMPLETE:
-        raise NotFound(f"{loop.id} has no commits: it is complete without any", hint=f"loopr show {loop.id}")
-    raise NotFound(f"{loop.id} has no branch yet: it is {loop.status}", hint="it gets one at its first lease")
+        raise NotFound(f"{loop.id} has no commits: it is done without any", hint=f"loopr show {loop.id}")
+    raise NotFound(f"{loop.id} has no branch yet: it is {people_say(loop)}", hint="it gets one at its first lease")
 
 
 def _parted(ground: Ground, scene: Scene, loop: Loop) -> tuple[str, str]:

@@ -14,6 +14,7 @@ import click
 from loopr.ui import render, story
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.listening import Wanted, happened, happening
+from loopr.ui.times import localized
 from loopr.ui.views import Row
 
 
@@ -42,10 +43,11 @@ def events_verb(
 
 def _print(frame: Frame, rows: Iterable[Row]) -> None:
     """Print events, each on a line of its own."""
-    frame.lines(json.dumps(each) if frame.as_json else _line(each) for each in rows)
+    frame.lines(json.dumps(each) if frame.as_json else _line(each, frame.now) for each in rows)
 
 
-def _line(row: Row) -> str:
+def _line(row: Row, now: int) -> str:
     """Tell one event."""
     about = f"{row['loop']}: " if row["loop"] else ""
-    return render.plain(f"{row['seq']:>6}  {row['at']}  {about}{story.sentence(row['event'], row['data'])}")
+    told = f"{about}{story.sentence(row['event'], row['data'])}"
+    return render.plain(f"{row['seq']:>6}  {localized(row['at'], now):8}  {told}")

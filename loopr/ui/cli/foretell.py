@@ -36,16 +36,11 @@ def next_verb(
         (str(n), each["id"], each["project"], str(each["score"]["total"]), render.plain(each["stands_in"] or ""))
         for n, each in enumerate(body["grants"], 1)
     ]
-    frame.lines(render.table(rows, frame.width, ("#", "loop", "project", "score", "")) if rows else [])
+    frame.lines(render.table(rows, frame.room, ("#", "loop", "project", "score", "")) if rows else [])
     held: dict[str, list[str]] = {}
     for each in body["held"]:
         held.setdefault(each["gate"], []).append(each["id"])
     tell_unread(frame, body["unread"])
     for gate, ids in held.items():
-        frame.lines(
-            [
-                render.fit(
-                    f"held by {gate}: {len(ids)} ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''})", frame.width
-                )
-            ]
-        )
+        named = f"{', '.join(ids[:3])}{f' and {len(ids) - 3} more' if len(ids) > 3 else ''}"
+        frame.lines(render.wrap("", f"held by {gate}: {len(ids)} ({named})", frame.room))

@@ -17,8 +17,9 @@ from loopr import wiring
 from loopr.core import wishes
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.states import people_say
 from loopr.errors import UserError
-from loopr.ui import render, views
+from loopr.ui import views
 from loopr.ui.cli.frame import Frame
 from loopr.ui.cli.gc import items_of, sizes_of
 from loopr.ui.cli.land import turn_or_beside
@@ -242,6 +243,6 @@ def _report(frame: Frame, meant: Meant, kept: Sequence[Kept], how: Asked) -> Non
         frame.note(f"{forgotten}: {', '.join(ids)}")
         return
     total = len(meant.loops) + len(meant.left)
-    counts = Counter(render.state_word(each, None) for each in meant.left)
+    counts = Counter(people_say(each) for each in meant.left)
     rest = ", ".join(f"{number} {'is' if number == 1 else 'are'} {word}" for word, number in counts.items())
     frame.note(f"{forgotten}: {len(ids)} of {total} loops of {meant.text}{f'; {rest}' if rest else ''}")

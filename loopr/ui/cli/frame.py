@@ -22,6 +22,8 @@ from loopr.wiring import Workspace, wall_clock
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PIPE_WIDTH = 80
+UNCUT = 1_000_000
+"""As many columns as nothing fills."""
 
 
 class Frame:
@@ -46,9 +48,19 @@ class Frame:
         return Workspace(self.directory, overrides=self.sets)
 
     @property
+    def now(self) -> int:
+        """The instant at which the verb is asked."""
+        return self.at if self.at is not None else wall_clock()
+
+    @property
     def width(self) -> int:
         """How many columns a line may have."""
         return os.get_terminal_size(sys.stdout.fileno()).columns or PIPE_WIDTH if self.terminal else PIPE_WIDTH
+
+    @property
+    def room(self) -> int:
+        """How many columns a line is cut at: none is, but on a terminal."""
+        return self.width if self.terminal else UNCUT
 
     @property
     def height(self) -> int:

@@ -77,7 +77,7 @@ def stop_verb(frame: Frame, at_once: bool) -> int:
         return _stop_at_once(frame, holder)
     running = stop_engine(workspace, at_once=False)
     if running:
-        attempts = f"{running} live attempt{'s' * (running != 1)}"
+        attempts = f"{running} {'try that runs' if running == 1 else 'tries that run'}"
         frame.note(
             f"the engine ends after {attempts}; `loopr stop --now` ends {'it' if running == 1 else 'them'} at once"
         )

@@ -5,8 +5,6 @@ Each looks once and prints; none changes a byte on disk.
 
 from __future__ import annotations
 
-from itertools import chain, repeat
-
 import click
 
 from loopr.core.gates import closed_gates
@@ -15,14 +13,13 @@ from loopr.core.model import Loop, Status
 from loopr.core.offering import offered_words
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
-from loopr.errors import NotFound, UserError
-from loopr.ui import documents, render, views
+from loopr.errors import UserError
+from loopr.ui import documents, render, stands, views
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
 from loopr.ui.older import age_words, stale_lines
-from loopr.ui.story import moved_words
-from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.ui.times import localized, read_instant, say_clock, say_duration, say_tokens
 from loopr.ui.unattended import unattended, unattended_loop
 from loopr.ui.unread import behind, unread, words
 from loopr.ui.warnings import warnings
@@ -60,14 +57,17 @@ def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
         frame.note(NOTHING_YET)
         return
     room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
-    paint = render.Paint(frame.color)
+    paint, is_ready = render.Paint(frame.color), stands.readiness(scene, now)
     lines, said = fold(scene, tops, room, depth), _last_words(frame, scene)
-    frame.lines(render.tree_lines(scene, lines, now, frame.width, paint, said=said))
+    frame.lines(render.tree_lines(scene, lines, now, frame.room, paint, said=said, is_ready=is_ready, whole=True))
     alone = unattended(scene, now, frame.workspace.engine())
     drawn = [line.loop for line in lines if line.loop is not None]
-    frame.lines(paint("warn", render.fit(line, frame.width)) for line in _remarks(seen, alone))
+    remarks = (part for line in _remarks(seen, alone) for part in render.wrap("", line, frame.room))
+    frame.lines(paint("warn", line) for line in remarks)
     tell_unread(frame, unread(frame.workspace, scene, behind(scene, drawn)))
-    frame.lines(render.footer(views.counts(scene.tree.walk(top)), frame.width))
+    loops = list(scene.tree.walk(top))
+    ready = sum(loop.status is Status.PENDING and is_ready(loop) for loop in loops)
+    frame.lines(stands.footer(views.counts(loops), scene.tree.done_of(tops), frame.room, ready))
 
 
 def tell_unread(frame: Frame, rows: list[views.Row]) -> None:
@@ -99,11 +99,17 @@ def _remarks(seen: Scenery, alone: str) -> list[str]:
     return [*lines, *warnings(scene, queue_depth(scene, now)), *stale_lines(scene), *filter(None, [alone])]
 
 
+class Words(click.Choice[str]):
+    """The words in which loops are told apart, as they are typed."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take what a tree says of a loop that is open for the word of all such loops."""
+        return super().convert(stands.typed(value), param, ctx)
+
+
 @click.command("ls")
 @click.argument("loop", required=False)
-@click.option(
-    "--status", "wanted", multiple=True, type=click.Choice([each.value for each in Status]), help="only these"
-)
+@click.option("--status", "wanted", multiple=True, type=Words(stands.ALL_WORDS), help="only these")
 @click.option("--type", "types", multiple=True, help="only this type")
 @click.option("--project", "projects", multiple=True, help="only this project")
 @click.option("--ready", is_flag=True, help="only those that no gate holds back")
@@ -127,96 +133,11 @@ def ls_verb(
     rows, waits = [], Waits(scene, now)
     for each in chosen:
         gate = waits.first_closed(each) if each.waits else None
-        rows.append((each.id, each.type, render.state_word(each, gate), render.detail(scene, each, gate, now)))
-    frame.lines(render.table(rows, frame.width))
+        rows.append((each.id, each.type, stands.word_of(scene, each, gate), render.detail(scene, each, gate, now)))
+    frame.lines(render.table(rows, frame.room, whole=True))
     if not rows:
         frame.note("no loop is like that" if scene.loops else NOTHING_YET)
     tell_unread(frame, unread(frame.workspace, scene, behind(scene, chosen)))
-
-
-@click.command("status")
-@click.option("--metrics", is_flag=True, help="print counters and gauges in the format that Prometheus reads")
-@reading
-def status_verb(frame: Frame, metrics: bool) -> None:
-    """Say what the workspace as a whole is doing."""
-    seen = frame.workspace.look(frame.at)
-    if metrics:
-        _print_metrics(frame, seen)
-        return
-    body = documents.status(frame.workspace, seen)
-    if frame.as_json:
-        frame.document(body)
-        return
-    frame.lines(_status_lines(frame, seen, body))
-    tell_unread(frame, body["unread"])
-
-
-def _print_metrics(frame: Frame, seen: Scenery) -> None:
-    """Print the state and the whole history as numbers."""
-    from loopr.ui.metrics import exposition
-
-    if frame.as_json:
-        raise UserError("--metrics has a format of its own, which is no JSON", hint="leave one of the two out")
-    try:
-        with frame.workspace.journal() as journal, journal.snapshot() as seq:
-            text = exposition(seen.scene, seen.now, journal.since(0, seq), journal.spent_since(0))
-    except NotFound:
-        text = exposition(seen.scene, seen.now, (), ())
-    frame.lines(text.removesuffix("\n").split("\n"))
-
-
-def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
-    """Set the status in a few lines a person reads from the top."""
-    engine, capacity, queue = body["engine"], body["capacity"], body["queue"]
-    who = f"pid {engine['pid']} on {engine['host']}" if engine["pid"] else "but has not said who it is"
-    running = f"running, {who}" if engine["running"] else "not running"
-    ceiling = f" of {capacity['max_loops']} taken" if capacity["free"] is not None else " taken, no ceiling"
-    by_type = ", ".join(f"{n} {name}" for name, n in queue["by_type"].items())
-    pairs = [
-        ("engine", running + (" (draining)" if engine["draining"] else " (stays)" if engine["stays"] else "")),
-        *zip(chain(("loops",), repeat("")), render.footer(body["counts"], frame.width - 8), strict=False),
-        ("slots", f"{capacity['occupied']}{ceiling}"),
-        *zip(chain(("full",), repeat("")), capacity["full"], strict=False),
-        ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
-        ("ready", str(body["ready"]) if body["ready"] else ""),
-        ("stands", ", ".join(f"{each['id']} is stranded" for each in body["plans"] if each["stranded"])),
-        ("host", seen.scene.shared.host[0]),
-    ]
-    lines = render.block(pairs)
-    if len(body["projects"]) > 1:
-        lines += ["", *render.table(*_project_table(body["projects"], frame.width))]
-    lines += render.lane_lines(body["lanes"], seen.scene, seen.now) + render.hold_lines(seen.scene, seen.now)
-    if body["problems"]:
-        lines += ["", "problems:"]
-        for each in body["problems"]:
-            first, *more = render.plain(render.at_place(each["place"], each["text"]), keep_lines=True).split("\n")
-            lines += [f"  {first}", *(f"    {line}" for line in more)]
-    lines += ["", *(render.plain(_moved_words(each)) for each in body["moved"])] if body["moved"] else []
-    if body["offered"]:
-        lines += ["", "offered:", *(f"  {render.plain(each['text'])}" for each in body["offered"])]
-    return lines + [f"warning: {render.plain(each)}" for each in body["warnings"]]
-
-
-def _moved_words(row: views.Row) -> str:
-    """Tell that a branch has moved, and what may follow."""
-    words = moved_words(row["branch"], row["during"], explained=row["explained"], undo=row["undo"])
-    return words if row["explained"] else f"{words}; `loopr land` onto {row['branch']} asks first"
-
-
-def _project_table(projects: views.Row, width: int) -> tuple[list[list[str]], int, list[str]]:
-    """Set the shares of the projects in columns."""
-    rows = [
-        [
-            name,
-            f"{row['weight']:g}",
-            f"{row['share']:.0%}",
-            f"{row['target']:.0%}",
-            say_tokens(row["budget"]["tokens"]["used"]),  # `usage` has what shares count, time too
-            str(row["occupied"]),
-        ]
-        for name, row in projects.items()
-    ]
-    return rows, width, ["project", "weight", "share", "target", "used", "running"]
 
 
 @click.command("show")
@@ -238,17 +159,17 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("id", row["id"]),
         ("title", row["title"]),
         ("type", f"{row['type']}, project {row['project']}{_home_of(seen.scene, found)}"),
-        ("status", row["status"] + (" and done" if row["done"] else "")),
+        ("status", row["state"]),
         ("why", waits),
         ("age", age_words(seen.scene, found, next(closed_gates(seen.scene, found, seen.now), None))),
         ("left", render.left_by(seen.scene, found)),
         ("needs", ", ".join(row["needs"])),
         ("frees", ", ".join(body["frees"])),
         ("agent", _agent(seen.scene, found, seen.now)),
-        ("tries", f"iteration {row['iteration']} of {row['max_iterations']}, attempt {row['attempt']}"),
+        ("tries", _tries(row)),
         ("failures", _failures(row)),
         ("used", _used(row["usage"])),
-        ("subtree", render.roll_up(seen.scene, found) if row["below"]["total"] else ""),
+        ("subtree", stands.roll_up(seen.scene, found) if row["below"]["total"] else ""),
         ("ahead", way_words(body["progress"]) if row["below"]["total"] else ""),
         ("worktree", row["worktree"] or ""),
         ("input", row["input"] or ""),
@@ -257,10 +178,10 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("refused", "; ".join(map(render.plain, body["denied"]))),
         ("created", say_clock(found.created, seen.now)),
     ]
-    frame.lines([*render.block(pairs, frame.width), *_attempt_lines(body["attempts"], frame.width)])
-    rows = [(each["id"], each["type"], each["status"], each["title"]) for each in body["children"]]
+    frame.lines([*render.block(pairs, frame.width), *_try_lines(body["attempts"], seen.now, frame.width)])
+    rows = [(each["id"], each["type"], each["state"], each["title"]) for each in body["children"]]
     if rows:
-        frame.lines(["", *render.table(rows, frame.width)])
+        frame.lines(["", *render.table(rows, frame.room, whole=True)])
     tell_unread(frame, body["unread"])
 
 
@@ -282,14 +203,30 @@ def _agent(scene: Scene, loop: Loop, now: int) -> str:
     return views.stand_in(scene, loop, now) or own
 
 
-def _attempt_lines(attempts: list[views.Row], width: int) -> list[str]:
-    """Set the attempts below each other, with what became of them."""
-    lines = ["", "attempts:"] if attempts else []
-    for each in attempts:
-        head = f"  {each['attempt']:>3}  {each['started_at']}  "
+def _tries(row: views.Row) -> str:
+    """Say how often a loop was tried, and how many of these were refused of as many as may be."""
+    refused = row["iteration"] - 1
+    more = f", {refused} of at most {row['max_iterations']} refused" if refused else ""
+    return f"{row['attempt']}{more}" if row["attempt"] else ""
+
+
+def _try_lines(attempts: list[views.Row], now: int, width: int) -> list[str]:
+    """Set the tries below each other: when each began, how long it took, and what became of it."""
+    begun = [localized(each["started_at"], now) for each in attempts]
+    took = [_took(each, now) for each in attempts]
+    sizes = [max(map(len, column), default=0) for column in (begun, took)]
+    lines = ["", "tries:"] if attempts else []
+    for each, at, lasted in zip(attempts, begun, took, strict=True):
+        head = f"  {each['attempt']:>3}  {at:{sizes[0]}}  {lasted:>{sizes[1]}}  "
         by = f"{each['agent']}: " if each["agent"] else ""
         lines += render.wrap(head, render.plain(f"{by}{each['outcome'] or 'has not ended'}"), width)
     return lines
+
+
+def _took(row: views.Row, now: int) -> str:
+    """Say how long a try took, or takes until now."""
+    began, ended = (read_instant(row[key], now) if row[key] else now for key in ("started_at", "ended_at"))
+    return say_duration(ended - began)
 
 
 def _failures(row: views.Row) -> str:
@@ -328,14 +265,16 @@ def why_verb(frame: Frame, loop: str) -> None:
 def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[str]:
     """Set the reasons, the score and the story below each other."""
     score, loop = body["score"], scene.loops[body["id"]]
-    state = "no gate is closed: it waits for its turn, `loopr next`" if body["runnable"] else f"{loop.status}"
+    first = next(closed_gates(scene, loop, now), None)
+    word = stands.word_of(scene, loop, first)
+    state = "no gate is closed: it waits for its turn, `loopr next`" if body["runnable"] else word
     lines = [f"{loop.id} ({loop.type}): {state}"]
     if scene.taken_over(loop) is not None or views.stand_in(scene, loop, now):
         lines += render.wrap(f"  {'agent':9} ", render.plain(_agent(scene, loop, now)), frame.width)
     if words_of_age := age_words(scene, loop):
         lines += render.wrap(f"  {'age':9} ", render.plain(words_of_age), frame.width)
     for gate in body["gates"]:
-        until = f" (until {gate['until']})" if gate["until"] else ""
+        until = f" (until {localized(gate['until'], now)})" if gate["until"] else ""
         lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)
     for row in body["unread"]:
         lines += render.wrap(f"  {'':9} ", render.plain(words(row)), frame.width)
@@ -345,6 +284,9 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
     if score["priority"] < 0:
         lines += render.wrap("  ", _BELOW_0, frame.width)
     lines.append("story:")
-    for each in body["story"]:
-        lines += render.wrap(f"  {each['seq']:>5}  {each['at']}  ", render.plain(each["text"]), frame.width)
+    clocks = [localized(each["at"], now) for each in body["story"]]
+    size = max(map(len, clocks), default=0)
+    for each, clock in zip(body["story"], clocks, strict=True):
+        took = "" if each["seconds"] is None else f"after {say_duration(round(each['seconds'] * 1000))}: "
+        lines += render.wrap(f"  {each['seq']:>5}  {clock:{size}}  ", took + render.plain(each["text"]), frame.width)
     return lines

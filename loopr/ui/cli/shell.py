@@ -15,6 +15,7 @@ import click
 from loopr import wiring
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.states import people_say
 from loopr.errors import NotFound, UserError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
@@ -52,7 +53,7 @@ def shell_verb(frame: Frame, loop: str, command: tuple[str, ...]) -> None:
     name = render.plain(frame.workspace.name_of(folder.path))
     frame.note(f"{found.id}: {name}" + (f", on {folder.branch}" if folder.branch else ""))
     if found.occupying:
-        frame.note(f"attempt {found.attempt} is at work there: what you change is committed as its own")
+        frame.note(f"try {found.attempt} is at work there: what you change is committed as its own")
     _become(folder.path, list(command) or [os.environ.get("SHELL") or SHELL], _environment(ground))
 
 
@@ -88,14 +89,14 @@ def _none(loop: Loop, hint: str) -> NotFound:
     """Say why a loop has no worktree."""
     if not loop.leased:
         return NotFound(
-            f"{loop.id} has no worktree: it was never leased, and is {loop.status}",
+            f"{loop.id} has no worktree: it never began, and is {people_say(loop)}",
             hint=hint or f"`loopr why {loop.id}` says what it waits for",
         )
     if loop.status is Status.COMPLETE:
         said = "it was given back when its work was done"
         return NotFound(f"{loop.id} has no worktree: {said}", hint=hint or f"`loopr diff {loop.id}` shows its work")
-    said = "its next attempt makes it, from its branch"
-    return NotFound(f"{loop.id} has no worktree now: it is {loop.status}", hint=hint or said)
+    said = "its next try makes it, from its branch"
+    return NotFound(f"{loop.id} has no worktree now: it is {people_say(loop)}", hint=hint or said)
 
 
 def _environment(ground: Ground | None) -> dict[str, str]:

@@ -32,6 +32,7 @@ from loopr.ui.idle import Idle, idle
 from loopr.ui.older import doubt_lines, stale_lines
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
+from loopr.ui.stands import footer
 
 MOST_PROBLEMS = 10
 NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
@@ -100,7 +101,7 @@ def _report_idle(frame: Frame, done: Idle) -> int:
         for line in stale_lines(done.scene, [plan]):
             frame.note(f"  {line}")
     loops = [loop for plan in done.plans for loop in done.scene.tree.walk(plan)]
-    for line in render.footer(views.counts(loops), frame.width):
+    for line in footer(views.counts(loops), done.scene.tree.done_of(done.plans), frame.width):
         frame.note(line)
     frame.note(f"next: `loopr land {done.away}`" if done.away else "next: `loopr tree`")
     return 0
@@ -155,7 +156,7 @@ def _report_all(frame: Frame, admitted: Admitted) -> int:
     if admitted.dry_run:
         forest, now = admitted.forest, admitted.forest.at
         lines = fold(forest, [each.plan for each in admitted.done], 60)
-        frame.lines(render.tree_lines(forest, lines, now, frame.width, render.Paint(frame.color)))
+        frame.lines(render.tree_lines(forest, lines, now, frame.room, render.Paint(frame.color), whole=True))
     for each in admitted.done:
         _report(frame, each, admitted.forest, ends=not admitted.dry_run)
     if admitted.dry_run:

@@ -81,9 +81,9 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
     """Say what goes on all the same, and what to type next."""
     live = len(answer.more.get("running", ()))
     if live:
-        frame.note(f"{live} attempt{' goes' if live == 1 else 's go'} on; --now stops {'it' if live == 1 else 'them'}")
+        frame.note(f"{live} {'try goes' if live == 1 else 'tries go'} on; --now stops {'it' if live == 1 else 'them'}")
     if not (answer.done or answer.unchanged or answer.groups):
-        frame.note("nothing is stale" if wish.asks("stale") else "nothing is pending that is not held already")
+        frame.note("nothing is stale" if wish.asks("stale") else "nothing waits that is not paused already")
     if not answer.done:
         return
     serving = serves(frame.workspace.engine())

@@ -27,7 +27,7 @@ def usage_verb(frame: Frame, by: str, since: str | None) -> None:
         return
     groups = found.groups
     if not groups:
-        frame.note("no attempt has ended" + (" since then" if since is not None else " yet"))
+        frame.note("no try has ended" + (" since then" if since is not None else " yet"))
         return
     lines = [_cells(render.plain(key), group) for key, group in groups.items()]
     frame.lines(_table([(by, *_HEAD), *lines, *([_cells("in all", found.total)] if len(groups) > 1 else [])]))

@@ -21,6 +21,7 @@ from loopr.ui.following import follow
 from loopr.ui.groups import CONVOY, PROJECT, plans_of
 from loopr.ui.names import find_id
 from loopr.ui.progress import on_stderr
+from loopr.ui.stands import word_of
 from loopr.ui.telling import within
 from loopr.ui.times import read_duration
 
@@ -106,6 +107,5 @@ def _report(frame: Frame, forest: Forest, wanted: Sequence[str], now: int, more:
     rows = []
     for loop in loops:
         gate = first_closed(forest, loop, now) if loop.status is Status.PENDING else None
-        word = "done" if forest.tree.done(loop.id) else render.state_word(loop, gate)
-        rows.append((loop.id, loop.type, word, render.detail(forest, loop, gate, now)))
-    frame.lines(render.table(rows, frame.width))
+        rows.append((loop.id, loop.type, word_of(forest, loop, gate), render.detail(forest, loop, gate, now)))
+    frame.lines(render.table(rows, frame.room, whole=True))

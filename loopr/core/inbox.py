@@ -1,0 +1,139 @@
+"""What needs a person, as one list: each row says of what, why, the command that resolves it, and whether work waits.
+
+The same rows for every surface. Knows the scene, and what it is told of the world beside it. Must never know a
+terminal, nor what a word of a person leads to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
+from typing import NamedTuple
+
+from loopr.core.gates import own_gates_open
+from loopr.core.model import Loop, Status
+from loopr.core.offering import file_of, offered_words, words_for
+from loopr.core.scene import Scene
+from loopr.core.staleness import stale_below
+from loopr.core.tips import BRANCH_PLACE
+
+APPROVAL, OFFERED, FILE, PARKED, FAILED = "approval", "offered", "file", "parked", "failed"
+STALE, BRANCH, HOME, SETTINGS = "stale", "branch", "home", "settings"
+MOST_TYPED = 5  # names in one command
+
+
+class Call(NamedTuple):
+    """One row: `about` loops or plans, nothing where it is about the workspace; `stops` where work waits for it."""
+
+    kind: str
+    about: tuple[str, ...]
+    words: str
+    command: str
+    stops: bool
+
+
+class Beside(NamedTuple):
+    """What the scene does not know: plans that are done and not home, and what is said of settings that are held."""
+
+    away: tuple[str, ...] = ()
+    held: str = ""
+
+
+NOTHING_BESIDE = Beside()
+
+
+def inbox(scene: Scene, beside: Beside = NOTHING_BESIDE) -> list[Call]:
+    """List what needs a person: first what work waits for."""
+    return [call for rows in _ROWS for call in rows(scene, beside)]
+
+
+def _approvals(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the loops that wait for a yes."""
+    for name in sorted(scene.tree.by_status[Status.AWAITING]):
+        yield Call(APPROVAL, (name,), "the check said yes; a person must too", f"loopr approve {name}", True)
+
+
+def _offered(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the files that came while loops were at work, and wait for a word; of a complete loop none waits for it."""
+    for name in sorted(scene.tree.offered):
+        loop = scene.loops[name]
+        words = offered_words(scene, loop).removesuffix(f": {words_for(loop)}")
+        yield Call(OFFERED, (name,), words, f"loopr approve {name} --file", not scene.tree.done(name))
+
+
+def _files(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the files that a person must write, since nothing is set that would."""
+    for loop in scene.tree.walk():
+        if loop.command or loop.status is not Status.PENDING or scene.policy.type_of(loop.type).has_command:
+            continue
+        if own_gates_open(scene, loop):
+            place = file_of(scene, loop)
+            words = f"a person must write its {loop.type}.md: {place}"
+            yield Call(FILE, (loop.id,), words, f"mkdir -p {place.rpartition('/')[0]} && ${{EDITOR:-vi}} {place}", True)
+
+
+def _stuck(status: Status, verb: str) -> Callable[[Scene, Beside], Iterator[Call]]:
+    """Make what lists loops that go on by a person's word only: those of a plan with the same reason as one row."""
+
+    def rows(scene: Scene, beside: Beside) -> Iterator[Call]:
+        alike: dict[tuple[str, str], list[Loop]] = {}
+        for name in sorted(scene.tree.by_status[status]):
+            loop = scene.loops[name]
+            alike.setdefault((loop.plan, loop.reason or "no reason was given"), []).append(loop)
+        for (_, reason), loops in alike.items():
+            names = tuple(each.id for each in loops)
+            meant = " ".join(names) if len(names) <= MOST_TYPED else _above(names)
+            yield Call(status.value, names, reason, f"loopr {verb} {meant}", True)
+
+    return rows
+
+
+def _above(names: tuple[str, ...]) -> str:
+    """Name the loop that all of some are below: with it, they are meant."""
+    parts = zip(*(each.split("/") for each in names), strict=False)
+    return "/".join(each[0] for each in takewhile(lambda found: len(set(found)) == 1, parts))
+
+
+def _stale(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List for each plan its loops that are older than what they rest on, where anything has landed anew."""
+    tree, found = scene.tree, dict[str, list[str]]()
+    for top in tree.children(None):
+        if tree.needers and tree.changed(top):
+            for loop in stale_below(tree, top):
+                found.setdefault(loop.plan, []).append(loop.id)
+    for plan, names in found.items():
+        yield Call(STALE, tuple(names), "older than what it rests on", f"loopr retry --stale {plan}", False)
+
+
+def _branches(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the branches of plans that stand where loopr has not put them."""
+    for place, text in sorted(scene.shared.problems.items()):
+        plan = place.removeprefix(BRANCH_PLACE)
+        if place.startswith(BRANCH_PLACE) and f"loopr adopt {plan}" in text:  # a branch that lags needs nobody
+            yield Call(BRANCH, (plan,), text, f"loopr adopt {plan}", False)
+
+
+def _home(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the plans that are done and not brought home."""
+    for plan in beside.away:
+        yield Call(HOME, (plan,), "it is done, and not brought home", f"loopr land {plan}", False)
+
+
+def _settings(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """Tell what is held back of the settings."""
+    if beside.held:
+        yield Call(SETTINGS, (), beside.held, "loopr config accept", False)
+
+
+_ROWS: tuple[Callable[[Scene, Beside], Iterable[Call]], ...] = (
+    _approvals,
+    _offered,
+    _files,
+    _stuck(Status.PARKED, "reset"),
+    _stuck(Status.FAILED, "retry"),
+    _stale,
+    _branches,
+    _home,
+    _settings,
+)
+"""What gives rows, in the order in which they are told: whatever else needs a person is one more of these."""

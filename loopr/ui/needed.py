@@ -1,0 +1,75 @@
+"""The list of what needs a person, as rows and as lines; and what of it only the world knows.
+
+Must never know a terminal, nor decide what belongs there (`core/inbox.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loopr.core import inbox
+from loopr.core.inbox import Beside, Call
+from loopr.core.scene import Scene
+from loopr.wiring import Workspace
+
+MOST_NAMED = 3  # loops of one row
+_LABELS = {inbox.FILE: "waiting", inbox.HOME: "done"}
+"""What stands in front of a row where that is no word for what it is about."""
+
+
+def call_row(call: Call) -> dict[str, Any]:
+    """Return one thing that needs a person as data."""
+    about = list(call.about)
+    return {"kind": call.kind, "about": about, "text": call.words, "command": call.command, "stops": call.stops}
+
+
+def call_of(row: Mapping[str, Any]) -> Call:
+    """Return the row that is written as data."""
+    return Call(row["kind"], tuple(row["about"]), row["text"], row["command"], row["stops"])
+
+
+def label(call: Call) -> str:
+    """Say in one word how that stands which needs a person."""
+    return _LABELS.get(call.kind, call.kind)
+
+
+def words(call: Call) -> str:
+    """Say in a line what needs a person, and what to type."""
+    more = f" and {len(call.about) - MOST_NAMED} more" if len(call.about) > MOST_NAMED else ""
+    about = f"{', '.join(call.about[:MOST_NAMED])}{more}: " if call.about else ""
+    other = call.command.replace("approve", "reject", 1)
+    match call.kind:
+        case inbox.APPROVAL:
+            return f"{about}`{call.command}` or `{other}`"
+        case inbox.OFFERED:
+            return f"{call.words}: `{call.command}` or `{other}`"
+        case inbox.FILE:
+            return f"{about}{call.words}"
+        case inbox.BRANCH | inbox.SETTINGS:
+            return call.words
+    return f"{about}{call.words}; `{call.command}`"
+
+
+def beside(workspace: Workspace, scene: Scene, held: str) -> Beside:
+    """Say what the scene does not know: which plans are done and not home; `held` is what is said of settings."""
+    done = [each for each in scene.tree.children(None) if scene.tree.done(each) and has_landed(scene, each)]
+    if not done:
+        return Beside((), held)
+    from loopr.ui.bases import is_home  # git is slow to import, and few workspaces come here
+
+    return Beside(tuple(each for each in done if not is_home(workspace, scene, each)), held)
+
+
+def has_landed(scene: Scene, plan: str) -> bool:
+    """Say whether a plan has a base branch that any of its loops has gone beyond."""
+    bound = scene.shared.plans.get(plan)
+    if bound is None or not bound.base_branch:
+        return False
+    return any(loop.landed not in ("", bound.base_commit) for loop in scene.tree.walk(plan))
+
+
+def concerns(call: Call, tops: Sequence[str]) -> Call | None:
+    """Return of a row what is about some subtrees, nothing where none of it is."""
+    about = tuple(each for each in call.about if any(each == top or each.startswith(f"{top}/") for top in tops))
+    return call._replace(about=about) if about else None

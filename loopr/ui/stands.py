@@ -1,0 +1,101 @@
+"""The words in which people are told where loops stand: one for each loop, and the sums of many.
+
+Whatever is printed here may be typed where loops are filtered. Knows the scene. Must never know colours or columns but
+for the width of a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from loopr.core.grouping import Waits
+from loopr.core.model import Gate, Loop, Status
+from loopr.core.scene import Scene
+from loopr.core.staleness import is_stale
+from loopr.core.states import WORDS
+
+DONE, OPEN, READY, WAITING, PAUSED, STALE = "done", "open", "ready", "waiting", "paused", "stale"
+WORDS_TO_TYPE = (
+    WAITING,
+    READY,
+    PAUSED,
+    *(WORDS[each] for each in Status if each not in (Status.PENDING, Status.COMPLETE)),
+    OPEN,
+    STALE,
+    DONE,
+)
+"""Every word that a list of loops is narrowed down by; `open` stands for `3 of 8 done`."""
+ALL_WORDS = tuple(dict.fromkeys((*WORDS_TO_TYPE, *(each.value for each in Status))))
+"""The same, and how the journal says it."""
+_SO_FAR = re.compile(r"\d+ of \d+ done")
+
+IsReady = Callable[[Loop], bool]
+
+
+def word_of(scene: Scene, loop: Loop, gate: Gate | None) -> str:
+    """Return the word for where a loop stands: a pending one is ready, or waits; an open one says how much is done."""
+    if loop.status is Status.PENDING:
+        return READY if gate is None else PAUSED if gate.gate == "paused" else WAITING
+    if loop.status is Status.COMPLETE and scene.tree.is_head(loop.id) and not scene.tree.done(loop.id):
+        done, of = scene.tree.below[loop.id].done
+        return f"{done} of {of} done"
+    if loop.status is Status.COMPLETE:
+        return STALE if is_stale(scene.tree, loop) else DONE
+    return WORDS[loop.status]
+
+
+def typed(word: str) -> str:
+    """Return the word that is meant by one that was read off a tree."""
+    return OPEN if _SO_FAR.fullmatch(word) else word
+
+
+def is_like(scene: Scene, loop: Loop, gate: Gate | None, wanted: Iterable[str]) -> bool:
+    """Say whether a loop stands as one of some words say, of people's or of the journal's."""
+    return loop.status.value in wanted or typed(word_of(scene, loop, gate)) in wanted
+
+
+def readiness(scene: Scene, now: int) -> IsReady:
+    """Make what says of pending loops whether they are ready, asking once what many share."""
+    waits = Waits(scene, now)
+    return lambda loop: waits.first_closed(loop) is None
+
+
+def summary(scene: Scene, loops: Iterable[Loop], is_ready: IsReady) -> str:
+    """Count loops by their words."""
+    found: dict[str, int] = {}
+    for loop in loops:
+        word = _plainest(scene, loop, is_ready)
+        found[word] = found.get(word, 0) + 1
+    return ", ".join(f"{n} {word}" for word, n in found.items())
+
+
+def _plainest(scene: Scene, loop: Loop, is_ready: IsReady) -> str:
+    """Return the word for where a loop stands among many."""
+    if loop.status is Status.PENDING:
+        return READY if is_ready(loop) else WAITING
+    return typed(word_of(scene, loop, None))
+
+
+def roll_up(scene: Scene, loop: Loop) -> str:
+    """Say in a few words what is below a loop, beside how much of it is done."""
+    below = scene.tree.below[loop.id]
+    if below.total == below.complete:
+        return f"{below.total} below, all done"
+    parts = ((below.running, "running"), (below.parked, "parked"), (below.failed, "failed"))
+    return f"{below.total} below" + "".join(f", {n} {word}" for n, word in parts if n)
+
+
+def footer(counts: Mapping[str, int], done_of: tuple[int, int], width: int, ready: int = 0) -> list[str]:
+    """Say how much is done, and how all else stands, in one line if it fits; of what is pending, some is `ready`."""
+    done, of = done_of
+    rest = {WORDS[Status(name)]: n for name, n in counts.items() if name != Status.COMPLETE}
+    if ready and WAITING in rest:
+        rest = {WAITING: rest.pop(WAITING) - ready, READY: ready} | rest
+    lines = [f"{done} of {of} done" if of else "no loops"]
+    for word, n in rest.items():
+        part = f" · {n} {word}" if n else ""
+        if len(lines[-1] + part) > width:
+            lines.append(" " * len(lines[0].split(" ·")[0]))
+        lines[-1] += part
+    return lines
