@@ -34,6 +34,7 @@ CHANGING = (
     (re.compile(r"\bpid \d+(?: on \S+)?"), "‹pid›"),
     (re.compile(r"\b(?:[0-9a-f]{40}|[0-9a-f]{12}|[0-9a-f]{7})\b"), "‹commit›"),
     (re.compile(r"(?<=\.g1  )\d+ s$"), "‹secs›"),
+    (re.compile(r" \([\d.]+ kB\)"), ""),  # what git needs for objects that name an instant
     (re.compile(r"(?<=\d tries  )\d+ s|(?<=1 try  )\d+ s"), "‹secs›"),
     (re.compile(r"(?<=\bdone) {2,}\d+ s\b|(?<=\d tries · )\d+ s\b|(?<=‹clock›  )\d+ s(?=  )"), "‹secs›"),
     (re.compile(r"(?<=‹clock›  after )\d+ s(?=: )"), "‹secs›"),
