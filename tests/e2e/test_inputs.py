@@ -92,6 +92,7 @@ def test_one_changed_file_does_its_own_chain_again(repo: Repo, home: object) -> 
     change(repo, "notes.txt", "nobody's input\n")
     assert f"{FIRST[0]}: data/f001.csv is another since" in repo.loopr("doctor").out
     assert "has other inputs (data/f001.csv): book/clean/f001" in repo.loopr("start", "--dry-run", "plan.md").err
+    assert "book/clean/f001; `loopr start plan.md` does that again" in repo.loopr("land", "--dry-run", "book").err
     again, said = restart(repo)
     assert again == FIRST
     assert re.search(rf"main is \d commits on: 1 of {FILES} has other inputs \(data/f001.csv\): book/clean/f001", said)
@@ -231,3 +232,16 @@ def test_a_product_that_the_check_names_is_made_again(tmp_path: Path, home: obje
             again, said = restart(repo)
             assert again == ["small/s/clean", "small/s/page"], said
             assert repo.on_branch("small", "page.md") == word
+
+
+def test_a_half_that_came_home_goes_on_from_the_base(repo: Repo) -> None:
+    """What landed of a plan that is not done is brought home; the plan stands at main then, and redoes what is old."""
+    bad = "      - {id: bad, run: 'false'}"
+    repo.write({"plan.md": plan().replace("\n---\n# Book", f"\n{bad}\n---\n# Book")})
+    repo.loopr("start", "plan.md", "--set", "retry.max_attempts=1", "--set", "retry.no_progress=1", code=1)
+    change(repo, "data/f001.csv", "raw anew\n")
+    said = repo.loopr("land", "--partial", "--yes", "book").err
+    assert "goes on from main as it is now" in said
+    assert repo.git("rev-parse", "loopr/book") == repo.git("rev-parse", "main")
+    repo.loopr("start", "plan.md", code=None)
+    assert repo.on_branch("book", "pages/f001.md") == "page anew"

@@ -19,6 +19,7 @@ from loopr.core.model import Loop
 from loopr.core.scene import Scene
 from loopr.errors import EngineHeld, LooprError, Problem, UserError
 from loopr.ui import render
+from loopr.ui.bases import other_inputs
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.home import Told, count, report
 from loopr.ui.gate import pass_gate
@@ -67,6 +68,8 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> in
     bound = scene.shared.plans.get(found.id)
     how = Asked(onto or (bound.base_branch if bound is not None else ""), **asked)
     ground = ground_beside(frame.workspace, scene, repo_of_plan(frame.workspace, scene, found.id))
+    if bound is not None and (others := other_inputs(frame.workspace, scene, found.id)):
+        frame.note(f"{render.plain(others)}; `loopr start {bound.source}` does that again first")
     with alone(ground):
         told = _bring(frame, ground, scene, found, how)
     if not told.problems and not how.dry_run:
