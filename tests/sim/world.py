@@ -142,7 +142,10 @@ class World:
             yield o.ListenerTold(self.chance.choice(sorted(known)), self.chance.randint(0, upto))
         if self.faulty and forest.shared.plans and self.chance.random() < 0.02:
             plan = self.chance.choice(sorted(forest.shared.plans))
-            yield from (o.CameHome(plan, "main", "c0ffee"), o.GrowthSeen(plan, ("refs/tags/v1",)))
+            yield from (
+                o.CameHome(plan, "main", "c0ffee", not forest.tree.done(plan)),
+                o.GrowthSeen(plan, ("refs/tags/v1",)),
+            )
             during, number = tuple(forest.occupancy.loops), forest.shared.looked + self.chance.randint(0, 1)
             yield o.HarmSeen(number, ("config include.path",), during)
             yield o.BranchMoveSeen(number + 1, ".", "main", "b0", "b1", during, self.chance.random() < 0.5)
