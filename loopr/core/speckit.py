@@ -17,7 +17,7 @@ from loopr.core.imported import Item
 from loopr.core.marked import Findings
 from loopr.core.slugs import one_line, pattern_problem, slug
 
-_TASK = re.compile(r"[-*] \[(?P<done>[ xX])\] +(?:\*\*)?(?P<id>T-?\d{1,5}[a-z]?)(?:\*\*)?:?(?P<rest> .*)$")
+_TASK = re.compile(r"[-*] \[(?P<done>[ xX])\] +(?:\*\*)?(?P<id>T-?\d{1,5}[a-z]?)(?:\*\*)?[:.]?(?P<rest> .*)$")
 _LABEL = re.compile(r"\s*(?:\*\*)?\[(?P<label>[A-Za-z]{1,5}\d{0,4})\](?:\*\*)?")
 _PHASE = re.compile(r"(?P<name>phase[ -]\w+)\b", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w/:.-])`?((?:[\w.@-]+/)+[\w.@-]*[\w-]\.[A-Za-z0-9]{1,8})`?(?![\w/])")
@@ -113,7 +113,7 @@ def _task(own_id: str, rest: str, *, done: bool) -> _Task:
     while found := _LABEL.match(rest):
         labels.append(found["label"])
         rest = rest[found.end() :]
-    return _Task(own_id, one_line(rest), tuple(labels), done)
+    return _Task(own_id, one_line(rest).lstrip("-–—:. "), tuple(labels), done)
 
 
 def _order(phases: Sequence[_Phase], names: Sequence[str], kept: Collection[str]) -> dict[str, tuple[str, ...]]:

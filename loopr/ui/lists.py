@@ -6,6 +6,7 @@ What the plan has done already stays in it, whatever the list says by now. Must 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,9 @@ def _items(kind: str, text: str, source: str, kept: Collection[str]) -> tuple[st
     if not found.items:
         hint = "a task list has lines such as `- [ ] T001 [P] [US1] Write src/x.py`"
         raise PlanError("has no tasks as spec-kit writes them", where=f"{source}:1:1", hint=hint)
+    twice = sorted(name for name, times in Counter(each.id for each in found.items).items() if times > 1)
+    if twice:
+        raise PlanError(f"has {', '.join(twice)} twice", where=source, hint="give each task a number of its own")
     beside = f"The list is {source}; what is beside it says what is wanted, and why."
     return found.title, [
         replace(each, body=f"{each.body}\n\n{beside}".strip()) if each.group else each for each in found.items

@@ -141,6 +141,12 @@ def test_a_phase_that_is_ticked_off_is_waited_for_no_more() -> None:
     assert found["spec/phase-n"] == ("phase-3",)
 
 
+@pytest.mark.parametrize("line", ["T001: Write it", "T001 - Write it", "**T001** [P] [US1] Write it", "T001. Write it"])
+def test_how_a_task_is_written(line: str) -> None:
+    """What stands between a task's number and its words is no part of them."""
+    assert [each.title for each in read_task_list(f"## Phase 1\n- [ ] {line}\n").items[1:]] == ["Write it"]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

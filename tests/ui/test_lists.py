@@ -101,6 +101,7 @@ def test_a_task_list_of_spec_kit_is_known_by_its_form(desk: Desk) -> None:
         (["--from", "beads"], json.dumps(bead("a", "closed")), 2, "has nothing that is open"),
         (["--from", "beads"], "", 2, "has nothing that is open"),
         (["--from", "spec-kit"], "# T\n- [ ] a\n", 2, "has no tasks as spec-kit writes them"),
+        (["--from", "spec-kit"], "- [ ] T001 a\n- [ ] T002 b\n- [ ] T001 c\n", 2, "x.jsonl has T001 twice"),
         (["--from", "jira"], "", 2, "'jira' is not one of"),
         (["--id", "x"], "", 2, "--id names the plan of one list"),
         (["--from", "beads", "--id", "A B"], json.dumps(bead("a")), 2, "--id a-b"),
