@@ -36,6 +36,10 @@ class Ladder:
         policy = self.types.get(type_name)
         return policy is not None and (policy.judged or policy.reviewed or policy.approve)
 
+    def judged_between(self) -> str:
+        """Name a judged level between the plan and the last one, which a plan that is written out would pass over."""
+        return next((name for name in self.levels()[1:-1] if self.judged(name)), "")
+
     def levels(self) -> tuple[str, ...]:
         """Return the type at each depth, from the plan down."""
         children = {each.child for each in self.types.values()}

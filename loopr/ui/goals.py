@@ -46,6 +46,9 @@ def write_goal(workspace: Workspace, wanted: Wanted) -> Plan:
         raise SettingsError(
             "the ladder ends at the plan: nothing below it could work for a goal", hint="give it a child"
         )
+    if judged := ladder.judged_between():
+        hint = "write a plan whose loops declare their own children"
+        raise SettingsError(f"types.{judged} is judged, which the plan of a goal would pass over", hint=hint)
     own = workspace.settings.types[levels[-1]]
     run, agent = _worker(workspace, own, wanted)
     goal = goal_plan(wanted.words, ladder, Work(run, agent, _judge(own, wanted.check)), wanted.id)

@@ -63,6 +63,9 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
     ladder, source = Ladder(workspace.policy.types), workspace.name_of(path)
     if len(ladder.levels()) < 2:
         raise SettingsError("the ladder ends at the plan: nothing below it could do a task", hint="give it a child")
+    if judged := ladder.judged_between():
+        hint = "let only the last type be judged, or give the list a workspace with a ladder of two levels"
+        raise SettingsError(f"types.{judged} is judged, which a plan that is written out would pass over", hint=hint)
     if own_id and (problem := id_problem(own_id)):
         raise UserError(problem, hint=f"--id {slug(own_id)}")
     text = _text(path, source)

@@ -76,6 +76,7 @@ def test_a_dry_run_prints_the_plan(desk: Desk) -> None:
         ("", ["--check", "true", "--agent", "claude"], (78, "there is no program claude")),
         ("", ["--check", "true", "--run", "x", "--id", "A B"], (2, "--id a-b")),
         ("code: {run: x, check: y}", ["--check", "none"], (2, "types.code has a judge of its own")),
+        ("spec: {check: y}", ["--check", "true", "--run", "x"], (78, "types.spec is judged, which the plan of a goal")),
         ("plan: {child: null}", ["--check", "true", "--run", "x"], (78, "the ladder ends at the plan")),
     ],
 )

@@ -120,6 +120,13 @@ def test_a_list_that_is_refused(desk: Desk, options: list[str], text: str, code:
     assert not (desk.folder / "specs").exists()
 
 
+def test_levels_that_are_judged(desk: Desk) -> None:
+    """A list declares the levels above its items, so none of them may have a judge of its own."""
+    desk.write("loopr.yml", "version: 1\ntypes: {phase: {check: make test}}\n")
+    answer = desk("start", "--from", "beads", export(desk, bead("a")))
+    assert (answer.code, "types.phase is judged, which a plan that is written out" in answer.err) == (78, True), answer
+
+
 def test_a_list_that_is_not_there(desk: Desk) -> None:
     """A file that is not there is told apart."""
     answer = desk("start", "--from", "github", "none.json")
