@@ -31,7 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "drive the work without adding anything"),
     "stop": ("run", "let the engine start nothing more, and end"),
     "dispatch": ("steer", "put loops ahead of the queue, past no gate"),
-    "tree": ("see", "draw the hierarchy with what each loop waits for"),
+    "tree": ("tree", "draw the hierarchy with what each loop waits for"),
     "ls": ("see", "list loops, one a line"),
     "status": ("status", "say what the workspace as a whole is doing"),
     "show": ("see", "tell all about one loop"),

@@ -38,6 +38,7 @@ class Frame:
         self.sets = tuple(sets)
         self.at = read_instant(at, wall_clock()) if at is not None else None
         self.terminal = sys.stdout.isatty()
+        self.canvas: list[str] | None = None  # takes the lines of text, where they are not printed at once
         self.color = self.terminal and color and not os.environ.get("NO_COLOR")
 
     @cached_property
@@ -72,7 +73,10 @@ class Frame:
         _print(json.dumps(body, check_circular=False) + "\n")
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Print lines of text."""
+        """Print lines of text, or put them on the canvas."""
+        if self.canvas is not None:
+            self.canvas += lines
+            return
         _print("".join(f"{line}\n" for line in lines))
 
     def note(self, text: str) -> None:

@@ -31,14 +31,8 @@ NOTHING_YET = "nothing is planned here yet: `loopr start --no-run plan.md`"
 _ID = "the loop: an id, its last segments, or a prefix"
 
 
-@click.command("tree")
-@click.argument("loop", required=False)
-@click.option("-a", "--all", "everything", is_flag=True, help="draw every loop, folding nothing")
-@click.option("--depth", type=click.IntRange(0), help="draw only so many levels")
-@click.option("--dot", is_flag=True, help="print every loop and need as a graph in the DOT language")
-@reading
-def tree_verb(frame: Frame, *, loop: str | None, everything: bool, depth: int | None, dot: bool) -> None:
-    """Draw the hierarchy, with what each loop waits for."""
+def draw_tree(frame: Frame, *, loop: str | None, everything: bool, depth: int | None, dot: bool) -> None:
+    """Draw the hierarchy as it is now, with what each loop waits for."""
     seen = frame.workspace.look(frame.at)
     scene, now = seen.scene, seen.now
     if frame.as_json:
