@@ -65,6 +65,8 @@ def _nothing(done: Enqueued) -> str:
         return "only its own words have changed"
     if done.edited:
         return "the file is another, and means the same"
+    if done.base:
+        return "its file says the same"
     return "nothing has changed"
 
 

@@ -73,10 +73,13 @@ def stale_lines(scene: Scene, plans: Sequence[str] | None = None) -> Iterator[st
         yield f"{len(names)} {are.format(plan)} stale; {does}: {some(names)}"
 
 
-def doubt_lines(scene: Scene, plan: str) -> Iterator[str]:
-    """Say what of a plan that is done is older than what it rests on, or is to be done again for another reason."""
+def doubt_lines(scene: Scene, plan: str, told: Collection[str] = ()) -> Iterator[str]:
+    """Say what of a plan that is done is older than what it rests on, or is to be done again for another reason.
+
+    What was told already is left out.
+    """
     yield from stale_lines(scene, [plan])
-    asked = [each for each in scene.tree.redoing if scene.loops[each].plan == plan]
+    asked = [each for each in scene.tree.redoing if scene.loops[each].plan == plan and each not in told]
     other = sorted(each for each in asked if not is_stale(scene.tree, scene.loops[each]))
     if other:
         yield f"{len(other)} loop{'s are' if len(other) != 1 else ' is'} to be done again: {some(other)}"

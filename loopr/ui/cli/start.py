@@ -172,7 +172,7 @@ def _tell(frame: Frame, done: Sequence[Enqueued], forest: Forest) -> None:
             frame.note(f"{each.plan}: {NOTHING_TO_DO}")
         else:
             _report(frame, each, forest, ends=False)
-        for line in doubt_lines(forest, each.plan):
+        for line in doubt_lines(forest, each.plan, each.changed):
             frame.note(f"  {line}")
 
 
