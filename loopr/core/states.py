@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
+from loopr.errors import UserError
 
 WORDS = {each: each.value for each in Status} | {
     Status.PENDING: "waiting",
@@ -38,6 +39,11 @@ def awaits(scene: Scene, loop: Loop) -> str:
 def people_say(loop: Loop) -> str:
     """Say how a loop stands, as the end of a sentence that begins with "it is"."""
     return "waiting for approval" if loop.status is Status.AWAITING else WORDS[loop.status]
+
+
+def does_not_fit(loop: Loop, verb: str, hint: str) -> UserError:
+    """Make the refusal of a wish that does not fit how a loop stands."""
+    return UserError(f"cannot {verb} {loop.id}: it is {people_say(loop)}", hint=hint)
 
 
 def _state_words(scene: Scene, loop: Loop) -> str:

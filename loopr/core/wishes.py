@@ -23,7 +23,7 @@ from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
 from loopr.core.offering import words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
-from loopr.core.states import people_say
+from loopr.core.states import does_not_fit
 from loopr.core.trust import approve_file, offered_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
@@ -60,11 +60,6 @@ def _loop(scene: Scene, loop_id: str) -> Loop:
     return loop
 
 
-def _refuse(loop: Loop, verb: str, hint: str) -> UserError:
-    """Say that a wish does not fit a loop's state."""
-    return UserError(f"cannot {verb} {loop.id}: it is {people_say(loop)}", hint=hint)
-
-
 _NOT_OVER = "wait until it has ended, or `loopr cancel` it first"
 _GONE = "it is not declared any more, so nothing of it will run"
 _AGAIN: Mapping[Status, str] = {
@@ -77,7 +72,7 @@ _AGAIN: Mapping[Status, str] = {
 def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) -> list[Loop]:
     """Return some loops, each once; if any waits for no turn, all that do not are told together."""
     loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
-    wrong = [_refuse(loop, verb, hint) for loop in loops if not loop.waits]
+    wrong = [does_not_fit(loop, verb, hint) for loop in loops if not loop.waits]
     if wrong:
         raise UserError("", problems=[problem for each in wrong for problem in each.problems])
     return loops
@@ -144,7 +139,7 @@ def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Ev
     """End a loop with all that is unfinished below it; a complete one stays complete and is held."""
     top = _loop(scene, loop_id)
     if top.status is Status.INVALIDATED:
-        raise _refuse(top, "cancel", _GONE)
+        raise does_not_fit(top, "cancel", _GONE)
     for loop in list(scene.tree.walk(loop_id)):
         if loop.status in (Status.CANCELLED, Status.INVALIDATED) or awaits_cancel(loop):
             continue
@@ -164,7 +159,9 @@ def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
         return
     if loop_id not in late and loop.status not in _STUCK:
         held = next((f"`loopr resume {each.id}`" for each in scene.tree.walk(loop_id) if each.hold is not None), "")
-        raise _refuse(loop, "retry", f"{held} lets go on what is held" if held else _AGAIN.get(loop.status, _NOT_OVER))
+        raise does_not_fit(
+            loop, "retry", f"{held} lets go on what is held" if held else _AGAIN.get(loop.status, _NOT_OVER)
+        )
     below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
     for each in below:
         if each.id == loop_id or each.status is Status.CANCELLED:
@@ -183,7 +180,7 @@ def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
     loop = _loop(scene, loop_id)
     event = e.Renewed(loop_id, by, loop.generation + 1)
     if not allows(loop, event):
-        raise _refuse(loop, "retry --fresh", _GONE if loop.status is Status.INVALIDATED else _NOT_OVER)
+        raise does_not_fit(loop, "retry --fresh", _GONE if loop.status is Status.INVALIDATED else _NOT_OVER)
     if loop.parent is None and not scene.policy.type_of(loop.type).has_command:
         hint = "edit it and `loopr start` it again, or name what is below it"
         raise UserError(f"cannot retry --fresh {loop_id}: a person has written its plan file", hint=hint)
@@ -197,7 +194,7 @@ def unpark(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
         yield from (e.Unparked(each, by) for each in parked)
         return
     if loop.status is not Status.PARKED:
-        raise _refuse(loop, "reset", "only a parked loop is reset; `loopr retry` begins a failed one again")
+        raise does_not_fit(loop, "reset", "only a parked loop is reset; `loopr retry` begins a failed one again")
     yield e.Unparked(loop_id, by)
 
 
@@ -248,7 +245,7 @@ def _of_awaiting(scene: Scene, event: e.LoopEvent, verb: str) -> e.LoopEvent:
     """Return an event that only a loop which waits for approval takes."""
     loop = _loop(scene, event.loop)
     if loop.status is not Status.AWAITING:
-        raise _refuse(loop, verb, "only a loop that waits for approval can be decided on")
+        raise does_not_fit(loop, verb, "only a loop that waits for approval can be decided on")
     return event
 
 
@@ -263,7 +260,7 @@ def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
     """Stop reminding of the landed work of an invalidated loop and of what was below it."""
     loop = _loop(scene, loop_id)
     if loop.status is not Status.INVALIDATED:
-        raise _refuse(loop, "forget", "only a loop that is no longer declared can be forgotten")
+        raise does_not_fit(loop, "forget", "only a loop that is no longer declared can be forgotten")
     gone = [each for each in scene.tree.by_status[Status.INVALIDATED] if f"{each}/".startswith(f"{loop_id}/")]
     for each in sorted(gone):
         if each == loop_id or scene.loops[each].landed:

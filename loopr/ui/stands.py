@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from loopr.core.grouping import Waits
 from loopr.core.model import Gate, Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.staleness import is_stale
 from loopr.core.states import WORDS
+from loopr.core.tree import Below
 
 DONE, OPEN, READY, WAITING, PAUSED, STALE = "done", "open", "ready", "waiting", "paused", "stale"
 WORDS_TO_TYPE = (
@@ -99,3 +101,24 @@ def footer(counts: Mapping[str, int], done_of: tuple[int, int], width: int, read
             lines.append(" " * len(lines[0].split(" ·")[0]))
         lines[-1] += part
     return lines
+
+
+# --- as data ------------------------------------------------------------------------------------------------------
+
+
+def below_row(below: Below) -> dict[str, Any]:
+    """Return what is below a loop: counted by status, and how much of it is done."""
+    done, of = below.done
+    found = {key: getattr(below, key) for key in ("total", "complete", "running", "parked", "failed")}
+    return found | {"done": done, "of": of}
+
+
+def done_of(scene: Scene, loops: Iterable[Loop]) -> tuple[int, int]:
+    """Count how many of some loops are done, and of how many: what is below an open one stands for it."""
+    ends = [loop for loop in loops if not scene.tree.is_head(loop.id)]
+    return sum(loop.status is Status.COMPLETE for loop in ends), len(ends)
+
+
+def done_row(found: tuple[int, int]) -> dict[str, Any]:
+    """Return how much is done as data."""
+    return {"progress": {"done": found[0], "of": found[1]}}

@@ -27,11 +27,10 @@ from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE, Lane
 from loopr.core.staleness import is_stale, stale_because
 from loopr.core.tips import BRANCH_PLACE
-from loopr.core.tree import Below
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
 from loopr.ui.older import redo_row, stale_lines, stale_row, stale_rows
-from loopr.ui.stands import word_of
+from loopr.ui.stands import below_row, done_of, done_row, word_of
 from loopr.ui.warnings import budget_warnings, warnings
 
 Row = dict[str, Any]
@@ -66,7 +65,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "status": loop.status.value,
         "state": word_of(scene, loop, closed[0] if closed else None),
         "done": scene.tree.done(loop.id),
-        "below": _below_row(below),
+        "below": below_row(below),
         "project": loop.project,
         "parent": loop.parent,
         "needs": list(loop.needs),
@@ -74,10 +73,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "generation": loop.generation,
         "iteration": loop.iteration,
         "max_iterations": policy.type_of(loop.type).max_iterations,
-        "attempt": loop.attempt,
-        "failures": loop.failures,
-        "launch_failures": loop.launch_failures,
-        "conflicts": loop.conflicts,
+        **{key: getattr(loop, key) for key in ("attempt", "failures", "launch_failures", "conflicts")},
         "score": score(policy, loop, now, scene.priority_of(loop))._asdict(),
         "gates": [gate_row(gate) for gate in closed],
         "lease": _lease_row(loop),
@@ -96,13 +92,6 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "stale": stale_because(scene.tree, loop) if is_stale(scene.tree, loop) else [],
         "redo": redo_row(loop),
     }
-
-
-def _below_row(below: Below) -> Row:
-    """Return what is below a loop: counted by status, and how much of it is done."""
-    done, of = below.done
-    found = {key: getattr(below, key) for key in ("total", "complete", "running", "parked", "failed")}
-    return found | {"done": done, "of": of}
 
 
 def agent_of(scene: Scene, loop: Loop, now: int) -> str:
@@ -171,17 +160,6 @@ def tree(scene: Scene, now: int, workspace: str, loops: Iterable[Loop] | None = 
             "lanes": lanes(scene),
         },
     )
-
-
-def done_of(scene: Scene, loops: Iterable[Loop]) -> tuple[int, int]:
-    """Count how many of some loops are done, and of how many: what is below an open one stands for it."""
-    ends = [loop for loop in loops if not scene.tree.is_head(loop.id)]
-    return sum(loop.status is Status.COMPLETE for loop in ends), len(ends)
-
-
-def done_row(found: tuple[int, int]) -> Row:
-    """Return how much is done as data."""
-    return {"progress": {"done": found[0], "of": found[1]}}
 
 
 def counts(loops: Iterable[Loop]) -> dict[str, int]:
