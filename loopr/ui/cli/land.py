@@ -84,7 +84,6 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
     """Build what would come home, judge it, and bring it; whatever is in the way is told and nothing has changed."""
     from loopr.grounds import stands_at
     from loopr.ui.homecoming import judged
-    from loopr.ui.unjudged import landed_unjudged
     from loopr.world.repo.home import build_home, home_problems, leave_home_room
     from loopr.world.repo.landing import Onto
     from loopr.world.repo.words import Message, Refusal
@@ -113,16 +112,24 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
             frame.note(render.plain(line))
         if problems or how.dry_run:
             return Told(onto, built, problems=problems, half=half)
-        is_judged = frame.workspace.settings.of_project(plan.project).land.check is not None
-        if not is_judged and (unjudged := landed_unjudged(frame.workspace.settings, scene, plan.id)):
-            frame.note(unjudged)
-        _ask(built, _doubts(ground, scene, plan, built), half, how.yes, is_judged=is_judged)
+        _agree(frame, scene, plan, (_doubts(ground, scene, plan, built), built, half), yes=how.yes)
         no = judged(frame.workspace, plan, ground, built, frame.note)
         if no is not None:
             return Told(onto, built, problems=(no,), half=half)
         return _moved(frame.workspace, ground, plan, built, half)
     finally:
         leave_home_room(ground, plan.id)
+
+
+def _agree(frame: Frame, scene: Scene, plan: Loop, about: tuple[str, HomeCandidate, Half | None], *, yes: bool) -> None:
+    """Have a person agree to what would come home, and tell what nothing has judged."""
+    from loopr.ui.unjudged import landed_unjudged
+
+    doubts, built, half = about
+    is_judged = frame.workspace.settings.of_project(plan.project).land.check is not None
+    if not is_judged and (unjudged := landed_unjudged(frame.workspace.settings, scene, plan.id)):
+        frame.note(unjudged)
+    _ask(built, doubts, half, yes, is_judged=is_judged)
 
 
 def _moved(workspace: Workspace, ground: Ground, plan: Loop, built: HomeCandidate, half: Half | None) -> Told:
