@@ -13,7 +13,6 @@ from typing import NamedTuple
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
-from loopr.core.wishes import may_stop
 from loopr.errors import NotFound, UserError
 from loopr.ui.convoys import find_convoy
 
@@ -114,8 +113,7 @@ def group_of(
     def applies(loop: Loop) -> bool:
         if file:
             return bool(loop.offers.offered)
-        live = stop and loop.status not in _OVER and any(map(may_stop, scene.tree.walk(loop.id)))
-        return rule.applies(loop, now) or live
+        return rule.applies(loop, now) or (stop and loop.status not in _OVER and _lives(scene, loop))
 
     if found is None:
         loops = members(scene, text, tops=rule.tops)
@@ -130,6 +128,13 @@ def group_of(
     if not group.total:
         raise UserError(f"there is no loop in {text}")
     return group
+
+
+def _lives(scene: Scene, top: Loop) -> bool:
+    """Say whether something of a loop, or below it, may still be ended."""
+    from loopr.core.wishes import may_stop  # knows every event, and those who only look need none
+
+    return any(map(may_stop, scene.tree.walk(top.id)))
 
 
 def kept_as_shown(

@@ -47,7 +47,9 @@ def imported(repo: Path, verb: str) -> set[str]:
     return set(said["modules"])
 
 
-@pytest.mark.parametrize("verb", ["--help", "tree", "tree --json", "ls", "status", "why code", "show code"])
+@pytest.mark.parametrize(
+    "verb", ["--help", "tree", "tree --json", "ls", "status", "why code", "show code", "diff --waiting"]
+)
 def test_a_verb_that_shows_imports_little(repo: Path, verb: str) -> None:
     """No library that takes long to import, and nothing that decides, is loaded by a verb that only shows."""
     assert imported(repo, verb) & {*SLOW, *DECIDING} == set()
