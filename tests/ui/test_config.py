@@ -264,3 +264,16 @@ def test_a_later_layer_that_wins_is_named(tmp_path: Path) -> None:
     done = loopr("-C", tmp_path, "set", "concurrency.max_loops", "8")
     assert done.code == 0
     assert "loopr.local.yml:1:15 says otherwise, and wins" in done.err
+
+
+def test_a_key_that_is_refused_has_no_line_yet(tmp_path: Path) -> None:
+    """What is wrong with a key that the file does not have is told of the file; of one that it has, with its line."""
+    write(tmp_path, "types:\n  code: {run: make}\nbudget: {tokens: 5}\n")
+    refused = loopr("set", "-C", tmp_path, "budget.usd", "0.5")
+    assert refused.code == 78
+    assert refused.err.startswith("loopr: loopr.yml budget.usd: needs lanes.default.usd_per_mtok"), refused.err
+    write(tmp_path, "types:\n  code: {run: make}\nbudget: {usd: 5}\n")
+    assert "loopr.yml:3:10 budget.usd: needs" in loopr("set", "-C", tmp_path, "budget.usd", "0.5").err
+    write(tmp_path, "types:\n  code: {agent: codex}\n")
+    hint = "set lanes.codex.usd_per_mtok, or name an agent that reports it"
+    assert hint in loopr("set", "-C", tmp_path, "budget.usd", "0.5").err

@@ -309,6 +309,24 @@ def test_what_a_type_names_must_be_installed(tmp_path: Path) -> None:
     assert verdict(repo, "programs") == (False, f"{text} ({hint})")
 
 
+def test_an_edited_artifact_is_seen_without_an_engine(tmp_path: Path) -> None:
+    """One that differs from what was read is remarked on, one that is malformed is wrong; nothing is written."""
+    repo = workspace(tmp_path)
+    (repo / "loopr.yml").write_text("types: {plan: {child: spec}, spec: {child: task}, task: {}}\n")
+    (repo / "other.md").write_text("---\nid: p\nspecs: [{id: a, tasks: [{id: x}]}]\n---\n# P\n")
+    assert loopr("start", "-C", repo, "--no-run", repo / "other.md").code == 0
+    assert verdict(repo, "specs")[0] is True
+    spec = repo / "specs/p/a/spec.md"
+    spec.write_text("---\ntasks: [{id: x}, {id: y}]\n---\n# A\n")
+    before = everything(repo)
+    assert verdict(repo, "specs") == (None, "specs/p/a/spec.md differs from what was read (`loopr run` takes it up)")
+    spec.write_text("---\ntasks: [\n---\n")
+    ok, text = verdict(repo, "specs")
+    assert (ok, text.startswith("specs/p/a/spec.md:3:1 ")) == (False, True), text
+    spec.write_text("---\ntasks: [{id: x}, {id: y}]\n---\n# A\n")
+    assert everything(repo).keys() == before.keys()
+
+
 def test_what_several_types_name_is_told_once(tmp_path: Path) -> None:
     """One program that is not there is one finding, with all the places that name it."""
     repo = workspace(tmp_path)

@@ -12,6 +12,7 @@ from loopr.core.codec import decode
 from loopr.core.entries import decode_entry
 from loopr.core.forest import Forest
 from loopr.core.model import Status
+from loopr.core.observations import FileRefused
 from loopr.engine import ENTRIES, compare, recall
 from loopr.errors import LooprError, NotFound, SettingsError
 from loopr.payers import unknown_projects
@@ -19,6 +20,7 @@ from loopr.ui.checkup.rows import Finding, stopped
 from loopr.ui.damage import first_damaged
 from loopr.ui.holding import held
 from loopr.ui.mending import gone
+from loopr.ui.unread import TAKES_UP, telling, unread
 from loopr.ui.views import instant
 from loopr.wiring import Workspace
 from loopr.world.artifacts import scan
@@ -165,13 +167,31 @@ def _specs(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
         hint = "`loopr start` the plan it belongs to, or declare it there; it is ignored until then"
         strays = [found for found in seen.found if found.loop_id not in known]
         odd += [Finding("specs", None, f"{workspace.name_of(each.path)} belongs to no loop", hint) for each in strays]
-    odd += _gone(workspace, settings)
+    odd += (*_gone(workspace, settings), *_unread(workspace))
     yield from odd[:MOST_ODD]
     if len(odd) > MOST_ODD:
         yield Finding("specs", None, f"… and {len(odd) - MOST_ODD} more")
     if not odd:
         count = len(seen.found)
         yield Finding("specs", True, f"{count} artifact{'s' * (count != 1)} in {settings.artifacts.dir}/")
+
+
+def _unread(workspace: Workspace) -> Iterator[Finding]:
+    """Name the artifacts that differ from what was read, and what is wrong with them; an engine at work tells that."""
+    try:
+        scene = workspace.look().scene
+        rows = unread(workspace, scene, telling(scene))
+    except (LooprError, *_BROKEN_ROW):  # that is found by the checks before this one
+        return
+    if not rows:
+        return
+    with workspace.rehearsal() as engine:
+        for row in rows:
+            seen = engine.hands.look(row["id"], scene.loops[row["id"]].type)
+            if isinstance(seen, FileRefused):
+                yield Finding("specs", False, seen.text, "mend it: nothing below it is taken up until then")
+            else:
+                yield Finding("specs", None, row["text"], TAKES_UP)
 
 
 def _gone(workspace: Workspace, settings: Settings) -> Iterator[Finding]:

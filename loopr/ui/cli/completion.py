@@ -31,8 +31,8 @@ from loopr.wiring import Workspace, wall_clock
 from loopr.world.settings.keys import Key
 
 VARIABLE = "_LOOPR_COMPLETE"
-_NAMES = """after agent at attempt by depth duration durations failures feedback for forget holder iteration judging
-landing limit limits lost onto pass project reason seed set since status svg tail timeout type"""
+_NAMES = """after agent at attempt by depth duration durations failures feedback for forget from holder id iteration
+judging landing limit limits lost onto pass project reason run seed set since status svg tail timeout type until"""
 VALUED = frozenset({"-C", *(f"--{name}" for name in _NAMES.split())})
 """Options that take a value; `-n` does for `events` only."""
 _GROUPS = frozenset({"lease", "convoy", "config", "agent"})

@@ -104,7 +104,8 @@ def _money(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
             if (values["lanes"].get(lane) or {}).get("usd_per_mtok") is None:
                 price = f"lanes.{lane}.usd_per_mtok"
                 message = f"needs {price}, because {worker} reports no cost"
-                yield Fault(budget, where_of(story, budget), message, f"set {price}, or give the type an agent")
+                other = "name an agent that reports it" if worker.startswith("agent ") else "give the type an agent"
+                yield Fault(budget, where_of(story, budget), message, f"set {price}, or {other}")
 
 
 def _without_cost(values: Mapping[str, Any], name: str) -> Iterable[tuple[str, str]]:

@@ -10,6 +10,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def set_key(
             old = target.read_bytes() if target.exists() else b""
             root = _root(old, path.name)
             new = _edited(old, root, path.name, *_in_full(root, key, value))
-            settings = _settle(path, new, environ or {}, home)
+            settings = _settled(path, new, environ or {}, home, "" if _said(root, key) is not None else key)
             if new != old and not dry_run:
                 _replace(target, new)
             if not dry_run:
@@ -130,6 +131,18 @@ def edited(texts: Texts, key: str, value: str) -> Texts:
     old = texts.files.get(FILE, b"")
     root = _root(old, FILE)
     return Texts({**texts.files, FILE: _edited(old, root, FILE, *_in_full(root, key, value))}, texts.unreadable)
+
+
+def _settled(path: Path, raw: bytes, environ: Mapping[str, str], home: Path | None, fresh: str) -> Settings:
+    """Return the settings as they would be; what is wrong with a `fresh` key has no line in the file as it is."""
+    try:
+        return _settle(path, raw, environ, home)
+    except SettingsError as error:
+        if not fresh:
+            raise
+        own = f"{fresh}: "
+        told = [replace(each, where=path.name) if each.message.startswith(own) else each for each in error.problems]
+        raise SettingsError("", problems=told) from error
 
 
 def _settle(path: Path, raw: bytes, environ: Mapping[str, str], home: Path | None) -> Settings:
