@@ -18,7 +18,7 @@ from loopr.core.entries import Artifact, Entry
 from loopr.core.model import Loop
 from loopr.core.offering import may_give_way
 from loopr.core.policy import Policy, TypePolicy
-from loopr.core.rendering import declared_artifact, leaf_artifact
+from loopr.core.rendering import Left, declared_artifact, leaf_artifact
 from loopr.core.values import shown
 from loopr.errors import NotFound, PlanError, Problem, UserError
 from loopr.world.archive import Archive
@@ -244,9 +244,9 @@ class FileHands:
                 yield output.read_bytes()
         types = self._policy.types
         if entry is not None and loop.type in types:
-            said = {"project": loop.project, "title": loop.title or loop.id}
             for commit in (loop.landed, ""):  # of an earlier generation, where the present one had nothing to land
-                yield leaf_artifact(entry, loop.type, types, **said, commit=commit).encode()
+                left = Left(commit, loop.title or loop.id)
+                yield leaf_artifact(entry, loop.type, types, left, project=loop.project).encode()
             yield declared_artifact(entry, loop.type, types, project=loop.project)[0].encode()
 
     def rescue(self, runs: Iterable[Path], wanted: Set[str]) -> None:

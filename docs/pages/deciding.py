@@ -102,6 +102,7 @@ _KINDS = {
     "str": "text",
     "int": "whole number",
     "bool": "true or false",
+    "bool | None": "true, false or null",
     "int | None": "whole number or null",
     "str | None": "text or null",
     "tuple[str, ...]": "list of texts",

@@ -80,9 +80,10 @@ def _no(scene: Scene, loop: Loop, trouble: Trouble, said: Refused | Conflicted, 
 
 def _outcome(scene: Scene, loop: Loop, trouble: Trouble, said: Refused | Conflicted) -> Refused | Conflicted:
     """Complete a verdict of no with what it leads to; a loop that stands still goes to another agent first."""
-    limit = scene.policy.type_of(loop.type).max_iterations
+    limit = scene.judged_as(loop).max_iterations
     if loop.iteration - loop.granted_iterations >= limit:
-        return replace(said, to=Status.FAILED, reason=f"refused {_count(limit, 'time')}, its limit: {trouble.reason}")
+        why = f"refused {_count(limit, 'time')}, its limit: {trouble.reason}"
+        return replace(said, to=Status.FAILED, reason=_with_remedy(why, trouble))
     if isinstance(said, Conflicted) and is_news(loop, said.tip):
         return said
     still = enough(scene.policy.retry, answered(loop, said), said, quiet=trouble.quiet)
@@ -94,7 +95,12 @@ def _outcome(scene: Scene, loop: Loop, trouble: Trouble, said: Refused | Conflic
     reason, early = f"{trouble.reason}, {still}", scene.agent_of(after._replace(taken_early=True))
     if early not in (now_works, said.agent):
         return replace(said, reason=f"{reason}: {early} takes over", takes_over=early)
-    return replace(said, to=Status.FAILED, reason=reason)
+    return replace(said, to=Status.FAILED, reason=_with_remedy(reason, trouble))
+
+
+def _with_remedy(reason: str, trouble: Trouble) -> str:
+    """Add to a last word what a person can do, where that is known."""
+    return f"{reason}; {trouble.remedy}" if trouble.remedy else reason
 
 
 def _broke(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[Event]:

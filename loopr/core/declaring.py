@@ -13,7 +13,7 @@ from typing import NamedTuple
 from loopr.core import events as e
 from loopr.core.attempt import lands
 from loopr.core.codec import decode, encode
-from loopr.core.entries import Artifact, Entry, encode_entry, identity, outline_digest
+from loopr.core.entries import Artifact, Entry, encode_entry, identity, just_works, outline_digest
 from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.needs import resolve_needs
@@ -91,6 +91,7 @@ def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, se
         agent=entry.agent or "" if entry.run is None else "",
         priority=entry.priority,
         inputs=entry.inputs,
+        leaf=entry.leaf,
     )
 
 
@@ -98,6 +99,8 @@ def outline_problems(scene: Scene, parent: Loop, artifact: Artifact, source: str
     """List what keeps an outline from counting, as a whole: children that are missing, needs, cycles, the limit."""
     child_type = scene.policy.type_of(parent.type).child
     if child_type is None:
+        return []
+    if artifact.empty and parent.parent is not None:
         return []
     if not artifact.entries:
         hint = f"declare them under `## {child_type.capitalize()}s`, or as a list in the front matter"
@@ -179,7 +182,7 @@ def _doubted(scene: Scene, wanted: Wanted, entry: Entry) -> Wanted:
 
 def has_own_keys(entry: Entry) -> bool:
     """Say whether an entry, or one nested in it, has a key that only a person may set."""
-    own = entry.run, entry.agent, entry.check, entry.priority
+    own = entry.run, entry.agent, entry.check, entry.priority, entry.leaf
     return any(each is not None for each in own) or not entry.budget.unlimited or any(map(has_own_keys, entry.children))
 
 
@@ -221,6 +224,12 @@ def declare_again(scene: Scene, loop: Loop, terms: Terms, entry: str = "") -> It
 def change_entry(scene: Scene, loop: Loop, terms: Terms, entry: str) -> Iterator[e.Event]:
     """Say what a changed entry means, also for all below if somebody else pays now."""
     yield from _change_entry(loop, terms, entry)
+    now = scene.loops[loop.id]
+    if loop.outline and not now.outline and just_works(run=not now.agent, agent=bool(now.agent), leaf=now.leaf):
+        for child in (
+            scene.tree.children(loop.id) if now.command else ()
+        ):  # its entry has them no more, nor wants others
+            yield from undeclare(scene, child)
     if scene.loops[loop.id].project != loop.project:
         yield from hand_down_project(scene, loop.id)
 

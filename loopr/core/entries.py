@@ -42,7 +42,13 @@ class Entry:
     implied: bool = False
     priority: int | None = None
     inputs: tuple[str, ...] = ()
+    leaf: bool | None = None
     position: Position = field(default=START, compare=False)
+
+    @property
+    def just_works(self) -> bool:
+        """Whether it may end without an artifact: it has work of its own and no children."""
+        return not self.children and just_works(run=self.run is not None, agent=self.agent is not None, leaf=self.leaf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +67,22 @@ class Artifact:
     project_at: Position = field(default=START, compare=False)
     priority: int | None = None
 
+    @property
+    def empty(self) -> bool:
+        """Whether it says in so many words that there is nothing below, as `tasks: []` does."""
+        return self.declares and not self.entries
+
+
+def just_works(*, run: bool, agent: bool, leaf: bool | None) -> bool:
+    """Say whether an entry may just do the work that a command or agent of its own does: by itself only a command."""
+    return run if leaf is None else leaf and (run or agent)
+
 
 def identity(entry: Entry) -> str:
     """Return the digest of the work of a loop: no place, needs, inputs, budget, priority or children."""
-    return _digest([entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check])
+    said = [entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check]
+    other = entry.leaf is not None and entry.leaf is not (entry.run is not None)  # than what it is by itself
+    return _digest([*said, entry.leaf] if other else said)
 
 
 def plan_identity(plan: Artifact) -> str:
@@ -91,8 +109,9 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
         plain["budget"] = {key: limit for key, limit in limits.items() if limit is not None}
     if entry.parallel is not None:
         plain["parallel"] = entry.parallel
-    if entry.priority is not None:
-        plain["priority"] = entry.priority
+    for key in ("priority", "leaf"):
+        if (value := getattr(entry, key)) is not None:
+            plain[key] = value
     if entry.children:
         plain["children"] = [encode_entry(child) for child in entry.children]
     return plain
@@ -115,6 +134,7 @@ def decode_entry(plain: Mapping[str, Any]) -> Entry:
         implied=plain.get("implied", False),
         priority=plain.get("priority"),
         inputs=tuple(plain.get("inputs", ())),
+        leaf=plain.get("leaf"),
     )
 
 

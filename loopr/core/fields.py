@@ -14,6 +14,7 @@ from loopr.core.ladder import CHILDREN, Ladder
 from loopr.core.loose import as_entry, as_list
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position
 from loopr.core.needs import Sibling, check_siblings
+from loopr.core.own_work import check_read, read_leaf
 from loopr.core.policy import NO_BUDGET, Budget
 from loopr.core.slugs import id_problem, one_line, pattern_problem, slug
 from loopr.core.values import (
@@ -42,12 +43,13 @@ ENTRY_KEYS = (
     "run",
     "agent",
     "check",
+    "leaf",
     "budget",
     "priority",
     "parallel",
 )
 UNTRUSTED_KEYS = ("id", "title", "body", "needs", "files", "inputs", "parallel")
-OWN_WORK_KEYS = ("run", "agent", "check")
+OWN_WORK_KEYS = ("run", "agent", "check", "leaf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,8 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
     nested = read_children(reading, children.value, type_name, depth + 1) if children else ()
     if children and nested:
         _check_passed_over(reading, pairs, children, type_name)
+    elif reading.distrusted is None:
+        check_read(reading.findings, reading.ladder, pairs, type_name)
     entry = Entry(
         id=entry_id,
         title=title or entry_id,
@@ -182,6 +186,7 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
         children=nested,
         priority=reading.priority(pairs),
         inputs=_read_files(reading, pairs, "inputs"),
+        leaf=None if nested else read_leaf(reading.findings, reading.ladder, pairs, type_name),
         position=value.at,
     )
     return Sibling(entry, pairs["id"].value.at if "id" in pairs else value.at, needs_at)

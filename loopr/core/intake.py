@@ -145,8 +145,8 @@ def _judged(scene: Scene, seen: o.Judged, now: int) -> Iterator[Event]:
             yield from has_judged(scene, loop, seen.trouble)
             yield from cost(scene, loop, seen.trouble, now)
         else:
-            asks = scene.policy.type_of(loop.type).approve
-            yield e.Passed(loop.id, seen.attempt, Status.AWAITING if asks else Status.LANDING)
+            own = scene.judged_as(loop) if seen.as_leaf else scene.policy.type_of(loop.type)
+            yield e.Passed(loop.id, seen.attempt, Status.AWAITING if own.approve else Status.LANDING)
 
 
 def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event]:

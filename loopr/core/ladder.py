@@ -31,6 +31,11 @@ class Ladder:
         child = self.child(type_name)
         return child is not None and self.child(child) is None
 
+    def settles(self, type_name: str) -> bool:
+        """Tell whether a loop of this type, of which nothing else is said, completes by declaration."""
+        policy = self.types.get(type_name)
+        return policy is not None and not (policy.has_command or self.judged(type_name)) and self.implies(type_name)
+
     def judged(self, type_name: str) -> bool:
         """Tell whether a loop of this type may not complete without a check, a review or a person."""
         policy = self.types.get(type_name)

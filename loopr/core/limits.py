@@ -85,7 +85,7 @@ def pick_lane(scene: Scene, loop: Loop, now: int) -> str | None:
 
 def judge_lane(scene: Scene, loop: Loop, now: int) -> tuple[str, str]:
     """Return the lane that takes the judges of a running loop, nothing for its own; and what is in the way of all."""
-    names = scene.policy.type_of(loop.type).judge_lanes
+    names = scene.judged_as(loop).judge_lanes
     if not names or (loop.lane in names and not is_shut(scene, loop.lane or "", now)):
         return "", ""
     closed = {name: lane_closed(scene, name, now) or _api_full(scene, loop, name) for name in names}
@@ -282,7 +282,7 @@ def _from_inside(scope: Scope, loop: Loop) -> tuple[Scope, ...]:
 
 def _parts_to_come(scene: Scene, loop: Loop) -> int:
     """Count the charges that a loop's attempt will still make: judges on a lane of their own are charged apart."""
-    judges = scene.policy.type_of(loop.type).judge_lanes
+    judges = scene.judged_as(loop).judge_lanes
     return 2 if judges and loop.lane not in judges else 1
 
 

@@ -136,8 +136,8 @@ class Terms(NamedTuple):
     """What an entry says of a loop: the part of a `Loop` that comes from its parent's artifact.
 
     `identity` is the digest of what would make it other work, `outline` that of its nested children, if it has any;
-    `checked` if it names a check; `priority` as it was said, if it was. A child is `on_offer` while it has what only a
-    person may say, and came with a file that no person has taken yet.
+    `checked` if it names a check; `priority` and `leaf` as they were said, if they were. A child is `on_offer` while it
+    has what only a person may say, and came with a file that no person has taken yet.
     """
 
     title: str
@@ -155,6 +155,7 @@ class Terms(NamedTuple):
     on_offer: bool = False
     priority: int | None = None
     inputs: tuple[str, ...] = ()
+    leaf: bool | None = None
 
 
 class Loop(NamedTuple):
@@ -183,6 +184,7 @@ class Loop(NamedTuple):
     on_offer: bool = False
     priority: int | None = None
     inputs: tuple[str, ...] = ()
+    leaf: bool | None = None
     created: int = 0
 
     status: Status = Status.PENDING

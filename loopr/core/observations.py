@@ -44,7 +44,8 @@ class Trouble:
 
     `vouched` is true where the reader of a preset has read that time in what the client itself reports, `harm` where
     it is something that was done to others. Of a no, `work` is the digest of all that the loop has made of its plan,
-    `quiet` is true where no word comes with it, and `tip` is where the plan stood that a change is in conflict with.
+    `quiet` is true where no word comes with it, `tip` is where the plan stood that a change is in conflict with, and
+    `remedy` what a person can do where it is said again and again.
     """
 
     failure: Failure
@@ -59,6 +60,7 @@ class Trouble:
     work: str = ""
     quiet: bool = False
     tip: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +129,12 @@ class SaidYes(Observation):
 
 @dataclass(frozen=True, slots=True)
 class Judged(Observation):
-    """The judge is over: it said yes, or there is trouble."""
+    """The judge is over: it said yes, or there is trouble; `as_leaf` where it judged a loop that just did the work."""
 
     loop: str
     attempt: int
     trouble: Trouble | None = None
+    as_leaf: bool = False
 
 
 @dataclass(frozen=True, slots=True)

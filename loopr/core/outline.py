@@ -101,7 +101,7 @@ def read_outline(
         project=_read_project(reading, pairs),
         parallel=reading.flag(pairs, "parallel") is not False,
         budget=reading.budget(pairs),
-        entries=declared or _implied(reading.ladder, type_name, title, body if whole is None else whole),
+        entries=declared or (() if depth and declared == () else _implied(reading, type_name, title, whole or body)),
         declares=declared is not None,
         text=body,
         warnings=tuple(reading.findings.warnings),
@@ -117,10 +117,10 @@ def _distrusted(type_name: str, types: Mapping[str, TypePolicy]) -> str | None:
     return None if type_name in types and types[type_name].trust_outline else type_name
 
 
-def _implied(ladder: Ladder, type_name: str, title: str, whole: str) -> tuple[Entry, ...]:
-    """Return the one child of an artifact that declares none, if its type gets one by itself."""
-    child = ladder.child(type_name)
-    return (implied_entry(child, slug(child), title, whole),) if child and ladder.implies(type_name) else ()
+def _implied(reading: Reading, type_name: str, title: str, whole: str) -> tuple[Entry, ...]:
+    """Return the one child of an artifact that says nothing of children, if its type gets one by itself."""
+    child = reading.ladder.child(type_name)
+    return (implied_entry(child, slug(child), title, whole),) if child and reading.ladder.implies(type_name) else ()
 
 
 def _read_top(reading: Reading, fields: Marked | None, type_name: str) -> dict[str, Pair]:
@@ -144,7 +144,10 @@ def _read_declared(
         if items:
             message = f"this list is not read: the front matter declares `{children.key}`"
             reading.findings.warn(items[0].at, message)
-        return read_children(reading, children.value, type_name, depth)
+        said = children.value
+        if depth > 1 and isinstance(said, MarkedScalar) and said.value is None:
+            return None  # a key without a list says nothing; only of a plan more is asked
+        return read_children(reading, said, type_name, depth)
     child = reading.ladder.child(type_name)
     if not items or child is None:
         if not pairs and (lost := lost_fences(lines, reading.ladder, type_name)) is not None:

@@ -7,7 +7,7 @@ environment: those are settings (`world/settings.py`), which build a `Policy` an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -48,7 +48,8 @@ class Step(NamedTuple):
 class TypePolicy:
     """What the selector must know of one type of the ladder; where judges have no lane they use the attempt's.
 
-    `fallback` has the agents that stand in, in this order, while all lanes of whoever is before them rest.
+    `fallback` has the agents that stand in, in this order, while all lanes of whoever is before them rest. `said` names
+    what the settings say of how this very type is judged, where that cannot be told from the value.
     """
 
     name: str
@@ -69,6 +70,19 @@ class TypePolicy:
     may: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     stale: str = "tell"
+    said: tuple[str, ...] = ()
+
+    def judged_like(self, last: TypePolicy) -> TypePolicy:
+        """Return this type for a loop that just does the work: judged as the last one is, where it says nothing."""
+        return replace(
+            self,
+            child=None,
+            judged=self.judged or ("check" not in self.said and last.judged),
+            reviewed=self.reviewed or last.reviewed,
+            judge_lanes=self.judge_lanes if self.reviewed or self.judge_lanes else last.judge_lanes,
+            approve=self.approve or ("approve" not in self.said and last.approve),
+            max_iterations=self.max_iterations if "max_iterations" in self.said else last.max_iterations,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +193,16 @@ class Policy:
         return next(name for name in self.types if name not in children)
 
     @property
+    def last_type(self) -> str:
+        """The type at the bottom of the ladder, whose loops do the work."""
+        return next((name for name, each in self.types.items() if each.child is None), self.root_type)
+
+    def leaf_of(self, name: str) -> TypePolicy:
+        """Return the policy of a type for a loop of it that just does the work."""
+        own = self.type_of(name)
+        return own if own.child is None else own.judged_like(self.type_of(self.last_type))
+
+    @property
     def unbounded(self) -> bool:
         """True when there is no ceiling on loops (direct dispatch), hence no queue limits."""
         return self.max_loops <= 0
@@ -257,7 +281,7 @@ def _decode_type(data: Mapping[str, Any]) -> TypePolicy:
     known = _known(TypePolicy, data)
     steps = {name: Step(*each) for name, each in data.get("escalate", {}).items()}
     read = {"budget": Budget(**data["budget"]), "escalate": steps}
-    lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback", "may", "inputs")}
+    lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback", "may", "inputs", "said")}
     return TypePolicy(**known | read | lists)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from loopr.core.entries import Artifact, Command, Entry, implied_entry
 from loopr.core.headings import read_items, read_lines
@@ -28,24 +28,46 @@ def render_artifact(
     entry: Entry, type_name: str, types: Mapping[str, TypePolicy], *, project: str = DEFAULT_PROJECT
 ) -> str:
     """Write the artifact of a loop that its entry declares; reading it back gives the entry's children again."""
-    ladder = Ladder(types)
-    text = f"# {entry.title}\n\n{entry.body}\n" if entry.body else f"# {entry.title}\n"
+    ladder, text, outline = Ladder(types), _text_of(entry), list[str]()
+    if entry.children:
+        outline = list(_children(entry.children, ladder, type_name))
+    elif _reads_as_outline(text, ladder, type_name):
+        outline = [f"{ladder.keys(type_name)[0]}:"]  # says nothing, but the list in the text is not read beside it
+    return _artifact(entry, project, outline, text)
+
+
+def _text_of(entry: Entry) -> str:
+    """Return what an entry says in words."""
+    return f"# {entry.title}\n\n{entry.body}\n" if entry.body else f"# {entry.title}\n"
+
+
+def _artifact(entry: Entry, project: str, outline: list[str], text: str) -> str:
+    """Put an outline before a text."""
     lines = [f"id: {_text(entry.id)}", f"title: {_text(entry.title)}"]
     if project != DEFAULT_PROJECT:
         lines.append(f"project: {_text(project)}")
-    if entry.children:
-        lines.extend(_children(entry.children, ladder, type_name))
-    elif _reads_as_outline(text, ladder, type_name):
-        lines.append(f"{ladder.keys(type_name)[0]}: []")
-    return "\n".join(["---", *lines, "---", text])
+    return "\n".join(["---", *lines, *outline, "---", text])
+
+
+class Left(NamedTuple):
+    """What a loop has left that handed over no outline: the commit that came of it, its title, and perhaps a note."""
+
+    commit: str
+    title: str
+    note: str = ""
 
 
 def leaf_artifact(
-    entry: Entry, type_name: str, types: Mapping[str, TypePolicy], *, project: str, commit: str, title: str
+    entry: Entry, type_name: str, types: Mapping[str, TypePolicy], left: Left, *, project: str = DEFAULT_PROJECT
 ) -> str:
-    """Write the artifact of a loop that handed none over: what it was asked for, and the commit that came of it."""
-    text = render_artifact(entry, type_name, types, project=project)
-    return f"{text}\n## Landed\n\n- {commit} {title}\n" if commit else text
+    """Write the artifact of a loop that handed over no outline: its note, else what was asked and what came of it.
+
+    It says in so many words that nothing is below, where its type has children.
+    """
+    keys, text = Ladder(types).keys(type_name), left.note or _text_of(entry)
+    if left.commit and not left.note:
+        text = f"{text}\n## Landed\n\n- {left.commit} {left.title}\n"
+    return _artifact(entry, project, [f"{keys[0]}: []"] if keys else [], text)
 
 
 def declared_artifact(
@@ -96,6 +118,7 @@ def _rest(entry: Entry) -> dict[str, Any]:
         "check": _command(entry.check),
         "parallel": entry.parallel,
         "priority": entry.priority,
+        "leaf": entry.leaf,
         "budget": None if entry.budget.unlimited else _budget(entry.budget),
     }
     return {key: value for key, value in values.items() if value is not None}

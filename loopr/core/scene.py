@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from loopr.core.entries import just_works
 from loopr.core.ledger import SPENT, Charge, Ledger, Scope, cost_of, read_sums, usd_of
 from loopr.core.model import Failure, Loop, Usage, decode_loop
 from loopr.core.policy import DEFAULT_LANE, Policy, Step, TypePolicy
@@ -149,8 +150,8 @@ class Scene:
         Nobody stands in for a judge, nor for an entry's command.
         """
         own = self.policy.type_of(loop.type)
-        if loop.judge_only and own.judge_lanes:
-            return (Crew("", own.judge_lanes),)
+        if loop.judge_only and (judges := self.judged_as(loop).judge_lanes):
+            return (Crew("", judges),)
         if not (own.agent or own.escalate or loop.agent or own.fallback):  # as where nothing but commands works
             return (Crew("", own.lanes),)
         agent = self.agent_of(loop)
@@ -176,6 +177,19 @@ class Scene:
         if own.has_command or loop.command or own.judged or own.reviewed or own.approve or own.child is None:
             return False
         return loop.parent is not None and self.policy.type_of(own.child).child is None
+
+    def is_leaf(self, loop: Loop) -> bool:
+        """Say whether a loop may just do the work and hand nothing over: no child is wanted of it, and it has none."""
+        if self.policy.type_of(loop.type).child is None:
+            return True
+        if not loop.command or loop.outline or loop.parent is None:
+            return False
+        own = just_works(run=not loop.agent, agent=bool(loop.agent), leaf=loop.leaf)
+        return own and not self.tree.has_children(loop.id)
+
+    def judged_as(self, loop: Loop) -> TypePolicy:
+        """Return the policy that a loop is judged by: its type's, which a leaf's completes by that of the last one."""
+        return self.policy.leaf_of(loop.type) if self.is_leaf(loop) else self.policy.type_of(loop.type)
 
     def live_usage(self, loop: Loop, now: int) -> Usage:
         """Say what an occupied loop has used so far; its duration is up to now where nobody said one."""

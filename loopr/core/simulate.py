@@ -235,7 +235,8 @@ class _World:
         options, drawn = self.options, draw(self.options.seed, effect.loop, effect.attempt, "judging")
         says_no = happens(options.failure_rate, draw(options.seed, effect.loop, effect.attempt, "verdict"))
         trouble = o.Trouble(Failure.REFUSED, "refused in the simulation") if says_no else None
-        self._expect(self.now + options.judging.ms(drawn), o.Judged(effect.loop, effect.attempt, trouble))
+        as_leaf = self.forest.is_leaf(self.forest.loops[effect.loop])
+        self._expect(self.now + options.judging.ms(drawn), o.Judged(effect.loop, effect.attempt, trouble, as_leaf))
 
     def _land(self, effect: Effect) -> None:
         """Land a loop; of each plan one at a time."""
@@ -263,7 +264,7 @@ class _World:
         """Hand over what a command would have: the children that are there already, or one where some are needed."""
         child = self.forest.policy.type_of(loop.type).child
         artifact = None
-        if child is not None and not self.forest.tree.children(loop.id):
+        if child is not None and not self.forest.is_leaf(loop) and not self.forest.tree.children(loop.id):
             artifact = self._artifact(loop, (implied_entry(child, slug(child), loop.title, ""),))
         return o.LandingDone(loop.id, loop.attempt, "simulated", _digest(loop), artifact)
 

@@ -17,6 +17,7 @@ from loopr.core.ledger import usd_of
 from loopr.core.model import Failure, Usage
 from loopr.core.naming import judge_room
 from loopr.core.observations import Trouble
+from loopr.core.policy import TypePolicy
 from loopr.driving.acts import Asked, Do, Run, Tell
 from loopr.driving.agents import level_of
 from loopr.driving.attempting import folder_of, used_by
@@ -243,9 +244,14 @@ def _with_use(task: Task, used: Usage) -> Task:
     if live.micro_usd is not None or used.micro_usd is not None:  # else all of it is priced as one
         sides = (usd_of(task.policy, each, task.loop.lane or "") for each in (live, used))
         usd = sum(each or 0 for each in sides)
-    ms = live.ms + (used.ms if task.policy.type_of(task.loop.type).judge_lanes else 0)
+    ms = live.ms + (used.ms if _policy_of(task).judge_lanes else 0)
     rough = live.estimated or used.estimated
     return task._replace(loop=task.loop._replace(live=Usage(tokens, usd, ms, rough)))
+
+
+def _policy_of(task: Task) -> TypePolicy:
+    """Return what is decided by of how a loop is judged."""
+    return task.policy.leaf_of(task.loop.type) if task.leaf else task.policy.type_of(task.loop.type)
 
 
 def _told(judge: Judge, said: Said, candidate: Candidate | None) -> str:

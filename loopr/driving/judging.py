@@ -43,6 +43,7 @@ def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
     try:
         memory = yield from hear_out(kit, task, left)
         trouble = (yield from _receive(kit, task)) if is_pulled(task) else None
+        task = as_judged(kit, task)
         if trouble is None:
             _, trouble = read_output(kit, task, fits)
         if trouble is None:
@@ -55,7 +56,7 @@ def judge(kit: Kit, task: Task, fits: Fits, left: Sequence[str] = ()) -> Act:
         return o.StopSeen(loop.id, task.attempt)
     except (LooprError, OSError) as error:
         trouble = replace(trouble_before(error), launch=False)
-    return o.Judged(loop.id, task.attempt, trouble)
+    return o.Judged(loop.id, task.attempt, trouble, task.leaf)
 
 
 def _receive(kit: Kit, task: Task) -> Generator[Asked, Any, Trouble | None]:
@@ -78,19 +79,68 @@ def _look_at_tree(kit: Kit, task: Task, memory: Memory) -> Generator[Asked, Any,
 
 def read_output(kit: Kit, task: Task, fits: Fits) -> tuple[Artifact | None, Trouble | None]:
     """Read what was handed over, or say what is wrong with its form; a leaf need not hand anything over."""
-    path = kit.runs.folder(task.name, task.attempt) / OUTPUT
-    where = f"{OUTPUT}"
-    if not path.is_file():
-        if task.type.child is None:
-            return None, None
-        hint = f"write it to $LOOPR_OUTPUT, with its {task.type.child} children in it"
-        return None, refused(kit, task, [Problem("no artifact was handed over", where, hint)])
     try:
-        artifact = _parsed(kit, task, path.read_bytes(), where)
+        artifact = _handed_over(kit, task)
     except PlanError as error:
         return None, refused(kit, task, list(error.problems))
-    problems = fits(artifact, where)
+    if artifact is None and not task.leaf:
+        hint = f"write it to $LOOPR_OUTPUT, with its {task.type.child} children in it"
+        no = refused(kit, task, [Problem("no artifact was handed over", OUTPUT, hint)])
+        return None, replace(no, remedy=_to_just_work(task))
+    if artifact is None or _is_note(task, artifact):
+        return None, None
+    problems = _says_nothing(task, artifact) or fits(artifact, OUTPUT)
     return (None, refused(kit, task, problems)) if problems else (artifact, None)
+
+
+def _to_just_work(task: Task) -> str:
+    """Say what a person does to have a loop just do the work that has to hand over an outline."""
+    loop = task.loop
+    if loop.command:
+        how = "give its entry `leaf: true`" if loop.agent else "take `leaf: false` out of its entry"
+    else:
+        how = "give its entry a `run`, or an `agent` with `leaf: true`"
+    return f"to have it just do the work {how}; or name its {task.type.child} children there"
+
+
+def _says_nothing(task: Task, artifact: Artifact) -> list[Problem]:
+    """Refuse the word of an agent, or of a type's command, that nothing is below: they are there to say what is."""
+    if not artifact.empty or (task.loop.command and not task.loop.agent):
+        return []
+    hint = "name them, or hand over nothing" if task.leaf else "name them"
+    child = task.policy.type_of(task.loop.type).child
+    return [Problem(f"a {task.loop.type} must declare its {child} children", OUTPUT, hint)]
+
+
+def _is_note(task: Task, artifact: Artifact) -> bool:
+    """Say whether a loop that just does the work has handed over words, and no outline."""
+    return task.leaf and not artifact.declares
+
+
+def note_of(kit: Kit, task: Task) -> str:
+    """Return the words that a loop has handed over which just did the work of a type with children; or nothing."""
+    if not task.leaf or task.policy.type_of(task.loop.type).child is None:
+        return ""
+    with suppress(PlanError):  # it was sound when it was judged
+        artifact = _handed_over(kit, task)
+        if artifact is not None and _is_note(task, artifact) and artifact.text.strip():
+            return artifact.text
+    return ""
+
+
+def as_judged(kit: Kit, task: Task) -> Task:
+    """Return a task as it is judged: where a loop that may just do the work has children to declare, as any other."""
+    with suppress(PlanError):  # which is told by whoever reads it to the end
+        artifact = _handed_over(kit, task) if task.leaf else None
+        if artifact is not None and artifact.declares and artifact.entries:
+            return kit.with_outline(task)
+    return task
+
+
+def _handed_over(kit: Kit, task: Task) -> Artifact | None:
+    """Read what was handed over, None where nothing was; raise where it is none."""
+    path = kit.runs.folder(task.name, task.attempt) / OUTPUT
+    return _parsed(kit, task, path.read_bytes(), OUTPUT) if path.is_file() else None
 
 
 def _parsed(kit: Kit, task: Task, raw: bytes, where: str) -> Artifact:

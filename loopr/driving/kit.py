@@ -46,7 +46,8 @@ class Above(NamedTuple):
 class Task(NamedTuple):
     """One loop at the moment in which an act begins, with what is around it.
 
-    `tip` is where its plan stands; `begins` is true while the branch of that is still to be made.
+    `tip` is where its plan stands; `begins` is true while the branch of that is still to be made. A `leaf` may just do
+    the work: its `type` is then the own one, as far as that says anything, and else the last one.
     """
 
     loop: Loop
@@ -64,6 +65,7 @@ class Task(NamedTuple):
     tip: str = ""
     begins: bool = False
     above: Above | None = None
+    leaf: bool = False
 
     @property
     def name(self) -> str:
@@ -211,7 +213,8 @@ class Kit:
 
     def task(self, forest: Forest, loop: Loop, entry: Entry | None) -> Task:
         """Take down what an act about a loop must know."""
-        kind = self.settings.types.get(loop.type)
+        leaf = forest.is_leaf(loop)
+        kind = self.settings.leaf_of(loop.type) if leaf else self.settings.types.get(loop.type)
         if kind is None:
             raise SettingsError(f"there is no type {loop.type} any more", hint="put it back under `types` in loopr.yml")
         agent = loop.lease.agent if loop.lease is not None else forest.agent_of(loop)
@@ -235,11 +238,21 @@ class Kit:
             self.settings.preset(agent) if agent else None,
             repo,
             tokens_left(forest, loop, self.clock()),
-            self.settings.preset(kind.review_agent) if kind.review_agent else None,
+            self._reviewer(kind),
             tip.stands,
             tip.begins,
             Above(parent, self.entries(parent.id)) if parent is not None else None,
+            leaf,
         )
+
+    def with_outline(self, task: Task) -> Task:
+        """Return the task of a loop that has handed over an outline: it is judged as its own type."""
+        kind = self.settings.types.get(task.loop.type, task.type)
+        return task._replace(type=kind, reviewer=self._reviewer(kind), leaf=False)
+
+    def _reviewer(self, kind: TypeSettings) -> Preset | None:
+        """Return the agent that reviews what loops of a type leave."""
+        return self.settings.preset(kind.review_agent) if kind.review_agent else None
 
 
 def siblings_of(forest: Forest, loop: Loop) -> tuple[Sibling, ...]:

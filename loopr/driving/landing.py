@@ -19,13 +19,13 @@ from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.core.overlap import covers
 from loopr.core.plan_observations import ForeignSeen
-from loopr.core.rendering import leaf_artifact
+from loopr.core.rendering import Left, leaf_artifact
 from loopr.core.tips import Moving
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked, Tell
 from loopr.driving.asking import Memory, ask_judges, hear_out, put_back_words, rise
 from loopr.driving.attempting import message_of, with_work
 from loopr.driving.guarding import judges_of_work
-from loopr.driving.judging import Fits, candidate_of, read_output
+from loopr.driving.judging import Fits, as_judged, candidate_of, note_of, read_output
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import trouble_before
 from loopr.errors import LooprError, PlanError, Problem, WorldError
@@ -65,7 +65,7 @@ class Course(NamedTuple):
 
 def bring_home(kit: Kit, task: Task, course: Course) -> Act:
     """Land a loop's commits and publish its artifact; until that has begun, whatever stops a judge stops it too."""
-    return (yield from (_end if lands(task.loop) else _make_ready)(kit, task, course))
+    return (yield from (_end if lands(task.loop) else _make_ready)(kit, as_judged(kit, task), course))
 
 
 def _make_ready(kit: Kit, task: Task, course: Course) -> Act:
@@ -212,11 +212,15 @@ def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Ge
 def _own_text(kit: Kit, task: Task, commit: str) -> bytes:
     """Return what the loop hands over: what its command wrote, else a few words about a leaf."""
     output = kit.runs.folder(task.name, task.attempt) / OUTPUT
-    if output.is_file():
+    note = note_of(kit, task)
+    if output.is_file() and not note:
         return output.read_bytes()
     entry = task.entry or Entry(task.loop.id.rpartition("/")[2], task.title)
-    said = {"project": task.loop.project, "commit": commit, "title": task.title}
-    return leaf_artifact(entry, task.loop.type, task.policy.types, **said).encode()
+    left = Left(commit, task.title, note)
+    raw = leaf_artifact(entry, task.loop.type, task.policy.types, left, project=task.loop.project).encode()
+    if note:
+        kit.hands.archive.keep(digest(raw), raw)  # neither the entry nor its run has the whole of it
+    return raw
 
 
 def _replaced_by_person(task: Task) -> bool:

@@ -210,7 +210,7 @@ def _iteration(kit: Kit, task: Task, setting: Setting) -> prompts.Iteration:
     above = _read_input(kit, task)
     return prompts.Iteration(
         loop_id=loop.id,
-        type=loop.type,
+        type=task.type.name,
         title=task.title,
         body=entry.body if entry is not None else above,
         child=task.type.child,

@@ -205,7 +205,7 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
 def left_by(scene: Scene, loop: Loop) -> str:
     """Say what a leaf has left of which nothing has landed; nothing where that cannot be told, or need not be."""
     bound = scene.shared.plans.get(loop.plan)
-    if loop.landed or not loop.leased or loop.status is not Status.COMPLETE or scene.policy.type_of(loop.type).child:
+    if loop.landed or not loop.leased or loop.status is not Status.COMPLETE or not scene.is_leaf(loop):
         return ""
     if bound is not None and not bound.base_commit:  # it works without git
         return f"what it made stays in {scene.policy.worktrees_dir}/{loop.name}"

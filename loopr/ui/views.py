@@ -72,7 +72,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "depth": loop.depth,
         "generation": loop.generation,
         "iteration": loop.iteration,
-        "max_iterations": policy.type_of(loop.type).max_iterations,
+        "max_iterations": scene.judged_as(loop).max_iterations,
         **{key: getattr(loop, key) for key in ("attempt", "failures", "launch_failures", "conflicts")},
         "score": score(policy, loop, now, scene.priority_of(loop))._asdict(),
         "gates": [gate_row(gate) for gate in closed],

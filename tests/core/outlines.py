@@ -11,7 +11,7 @@ from loopr.core.policy import Budget
 
 _WORD = re.compile(r"[();]|[^\s();]+")
 _FLAGS = {"serial": False, "parallel": True}
-_TAKES_A_WORD = ("needs", "run", "title", "body", "budget", "priority")
+_TAKES_A_WORD = ("needs", "run", "agent", "leaf", "title", "body", "budget", "priority")
 
 
 def digest_of(text: str) -> str:
@@ -25,7 +25,10 @@ def outline(text: str, title: str = "", **more: object) -> Artifact:
     parallel = not said.startswith("serial:")
     words = iter(_WORD.findall(said.removeprefix("serial:")))
     entries = tuple(_entries(words))
-    return Artifact("", title, parallel=parallel, entries=entries, declares=bool(entries), text=text, **more)  # type: ignore[arg-type]
+    nothing = said == "nothing"  # is below, in so many words
+    entries = () if nothing else entries
+    declares = bool(entries) or nothing
+    return Artifact("", title, parallel=parallel, entries=entries, declares=declares, text=text, **more)  # type: ignore[arg-type]
 
 
 def _entries(words: Iterator[str]) -> Iterator[Entry]:
@@ -61,6 +64,8 @@ def _entry(said: dict[str, object]) -> Entry:
         body=str(said.get("body", "")),
         needs=needs,
         run=str(said["run"]) if "run" in said else None,
+        agent=str(said["agent"]) if "agent" in said else None,
+        leaf=said["leaf"] == "true" if "leaf" in said else None,
         budget=Budget(tokens=int(str(said["budget"]))) if "budget" in said else Budget(),
         priority=int(str(said["priority"])) if "priority" in said else None,
         parallel=said.get("parallel"),  # type: ignore[arg-type]

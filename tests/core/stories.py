@@ -12,6 +12,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     take ada 2: auth/tokens                 a pull worker is given these
     began|ended|judged|landed|gone ID       what the engine reports of the present attempt, or of `ID#ATTEMPT`
     inputless ID                            the artifact it works from had gone before its attempt began
+    judged-as-leaf ID                       ... of a loop that just did the work
     says-yes ID: check KEY                  a judge of the present attempt has said yes to something
     lands ID: OLD NEW                       its landing is made ready, from one commit of the plan to another
     ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `work=`, `after=`
@@ -290,6 +291,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "ended": lambda story, name, rest: [o.AttemptEnded(*_key(story, name), trouble(story, rest))],
     "stopped": lambda story, name, rest: [o.AttemptStopped(*_key(story, name), rest or "it was stopped")],
     "judged": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest))],
+    "judged-as-leaf": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest), as_leaf=True)],
     "says-yes": lambda story, name, rest: [o.SaidYes(*_key(story, name), *rest.split())],
     "lands": _lands,
     "landed": _landed,

@@ -83,21 +83,31 @@ def test_a_full_artifact() -> None:
         "needs": ["b"],
         "files": ["src/**"],
         "run": ["prog", "-x", 1],
-        "agent": "opus",
+        "leaf": False,
         "check": "make test",
         "budget": {"tokens": 5, "usd": 1.25, "secs": 0},
         "parallel": False,
     }
     fields = {"id": "x", "title": "T", "project": "api", "parallel": False, "budget": {"usd": 3}, "loopr": {"a": 1}}
-    artifact = read(fields | {"specs": [{"id": "a", **full}, {"id": "b"}]})
-    a, b = artifact.entries
+    artifact = read(fields | {"specs": [{"id": "a", **full}, {"id": "b"}, {"id": "c", "agent": "opus", "leaf": True}]})
+    a, b, c = artifact.entries
     assert (artifact.id, artifact.title, artifact.project, artifact.parallel) == ("x", "T", "api", False)
     assert artifact.budget == Budget(micro_usd=3_000_000)
     assert artifact.declares
     assert a == Entry(
-        "a", "A", "words", ("b",), ("src/**",), ("prog", "-x", "1"), "opus", "make test", Budget(5, 1_250_000, 0), False
+        "a",
+        "A",
+        "words",
+        ("b",),
+        ("src/**",),
+        ("prog", "-x", "1"),
+        check="make test",
+        budget=Budget(5, 1_250_000, 0),
+        parallel=False,
+        leaf=False,
     )
     assert b == Entry("b", "b")
+    assert c == Entry("c", "c", agent="opus", leaf=True)
 
 
 def test_the_default_id_and_title() -> None:
@@ -282,10 +292,11 @@ def test_an_entry_needs_a_name() -> None:
     assert "an entry needs an id or a title" in refusals({"specs": [{"title": "\x1b[0m\n"}]})
 
 
-@pytest.mark.parametrize("key", ["run", "agent", "check"])
+@pytest.mark.parametrize("key", ["run", "agent", "check", "leaf"])
 def test_work_and_children_exclude_each_other(key: str) -> None:
     """An entry with children completes by declaration, so a command or a check beside them is an error."""
-    assert f"`{key}` would never be used" in refusals({"specs": [{"id": "a", key: "x", "phases": [{"id": "p"}]}]})
+    own = {key: True if key == "leaf" else "x"}
+    assert f"`{key}` would never be used" in refusals({"specs": [{"id": "a", **own, "phases": [{"id": "p"}]}]})
 
 
 @pytest.mark.parametrize("rule", ["judged", "reviewed", "approve"])
@@ -296,11 +307,12 @@ def test_children_do_not_pass_over_a_judge(rule: str) -> None:
     assert read({"specs": [{"id": "a"}]}, types=types).entries
 
 
-@pytest.mark.parametrize("key", ["run", "agent", "check", "budget", "priority"])
+@pytest.mark.parametrize("key", ["run", "agent", "check", "leaf", "budget", "priority"])
 def test_what_a_loop_may_not_say_of_its_children(key: str) -> None:
     """In an artifact that a loop wrote, commands and budgets are refused at every depth unless its type is trusted."""
-    value = {"budget": {"tokens": 5}, "priority": 5}.get(key, "x")
-    fields = {"specs": [{"id": "a", "phases": [{"id": "p", key: value}]}]}
+    value = {"budget": {"tokens": 5}, "priority": 5, "leaf": False}.get(key, "x")
+    work = {} if key in ("run", "agent") else {"run": "make"}
+    fields = {"specs": [{"id": "a", "phases": [{"id": "p", **work, key: value}]}]}
     assert "trust_outline" in refusals(fields, written_by_loop=True)
     assert read(fields).declares
     trusted = TYPES | {"plan": replace(TYPES["plan"], trust_outline=True)}

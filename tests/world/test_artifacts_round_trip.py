@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ IDS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,5}", fullmatch=True).map(slug) | st.sa
 )
 COMMANDS = st.none() | TEXTS.filter(str.strip) | st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3).map(tuple)
 LIMITS = st.none() | st.integers(0, 10**12)
+CODE_BELOW = 2  # levels: those of phases and their tasks
 OUTLINES = {0: st.just(())}
 PLAIN = st.builds(
     Entry,
@@ -46,12 +48,20 @@ def below(levels: int) -> st.SearchStrategy[tuple[Entry, ...]]:
     """Draw outlines that are at most that many levels deep."""
     if levels == 0:
         return st.just(())
-    working = st.builds(
-        lambda entry, run, agent, check: replace(entry, run=run, agent=agent, check=check),
-        *(PLAIN, COMMANDS, st.none() | TEXTS, COMMANDS),
-    )
+    works = st.tuples(COMMANDS, st.none() | TEXTS, COMMANDS, st.none() | st.booleans())
+    working = st.builds(worked, PLAIN, works, st.just(levels))
     parents = st.builds(lambda entry, children: replace(entry, children=children), PLAIN, below(levels - 1))
     return st.lists(working | parents, max_size=3, unique_by=lambda each: each.id).map(chain)
+
+
+def worked(entry: Entry, work: tuple[Any, Any, Any, Any], levels: int) -> Entry:
+    """Give an entry work and a judge of its own, none that nobody would read; the phases of these have their `code`."""
+    run, agent, check, leaf = work
+    if run is not None:
+        agent = None
+    elif agent is None:
+        check, leaf = check if levels != CODE_BELOW else None, None
+    return replace(entry, run=run, agent=agent, check=check, leaf=leaf if levels > 1 else None)
 
 
 def chain(entries: list[Entry]) -> tuple[Entry, ...]:

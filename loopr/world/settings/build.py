@@ -43,11 +43,15 @@ from loopr.world.settings.parts import (
     check_of,
 )
 from loopr.world.settings.presets import Preset, Shelf
+from loopr.world.settings.schema import SCHEMA
 
 Values = Mapping[str, Any]
 
 GIB = 1024**3
 MIB = 1024**2
+_USUAL: Mapping[str, int] = SCHEMA.keys["retry"].keys["max_iterations"].default
+_SAID = ("check", "approve", "protect", "protect_added", "clean")
+_SAID_OF_POLICY = ("check", "approve", "max_iterations")
 _NO_HOOKS = ("timeout_secs", "may_decide")
 
 
@@ -60,7 +64,9 @@ def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Prese
         values=values,
         story=story,
         policy=_policy(values, names, agents, story),
-        types=MappingProxyType({name: _type_settings(name, values, timeouts, agents) for name in names}),
+        types=MappingProxyType(
+            {name: _type_settings(name, values, agents, timeouts, _said(name, values, story)) for name in names}
+        ),
         lanes=MappingProxyType({name: _lane_settings(name, each) for name, each in _lanes(values)}),
         projects=MappingProxyType({name: _project_settings(name, each) for name, each in values["projects"].items()}),
         artifacts=_artifacts(values["artifacts"]),
@@ -109,7 +115,7 @@ def _policy(values: Values, names: list[str], agents: Mapping[str, Preset], stor
     share = values["fair_share"]
     lanes = {name: _lane_policy(each) for name, each in _lanes(values)}
     return Policy(
-        types={name: _type_policy(name, values, agents) for name in names},
+        types={name: _type_policy(name, values, agents, _said(name, values, story)) for name in names},
         priority=_priority(scheduler["priority"], names),
         retry=_retry(values["retry"]),
         max_loops=concurrency["max_loops"],
@@ -139,7 +145,18 @@ def _policy(values: Values, names: list[str], agents: Mapping[str, Preset], stor
     )
 
 
-def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> TypePolicy:
+def _said(name: str, values: Values, story: Story) -> tuple[str, ...]:
+    """Name what is set for one type, and not for all, of how the work of its loops is judged."""
+    each, places = values["types"][name], [*_SAID, "max_iterations"]
+    found = [key for key in places if story.get(f"types.{name}.{key}") and each[key] is not None]
+    if each["review"]["run"] is not None or each["review"]["agent"] is not None:
+        found.append("review")
+    if "max_iterations" not in found and _max_iterations(name, values) != _USUAL.get(name, DEFAULT_MAX_ITERATIONS):
+        found.append("max_iterations")
+    return (*found, *(_clock(key) for key, secs in each["timeouts"].items() if secs is not None))
+
+
+def _type_policy(name: str, values: Values, agents: Mapping[str, Preset], said: tuple[str, ...]) -> TypePolicy:
     """Build what decisions see of one type."""
     each = values["types"][name]
     return TypePolicy(
@@ -161,6 +178,7 @@ def _type_policy(name: str, values: Values, agents: Mapping[str, Preset]) -> Typ
         may=tuple(each["may"]),
         inputs=tuple(each["inputs"]),
         stale=each["stale"],
+        said=tuple(key for key in said if key in _SAID_OF_POLICY),
     )
 
 
@@ -237,7 +255,9 @@ def _project_policy(values: Values) -> ProjectPolicy:
     return ProjectPolicy(exact(values["weight"]), values["max_concurrent"], _budget(values["budget"]))
 
 
-def _type_settings(name: str, values: Values, shared: Timeouts, agents: Mapping[str, Preset]) -> TypeSettings:
+def _type_settings(
+    name: str, values: Values, agents: Mapping[str, Preset], shared: Timeouts, said: tuple[str, ...]
+) -> TypeSettings:
     """Build what the world needs of a type."""
     each = values["types"][name]
     same = ("child", "run", "agent", "approve", "parallel", "worktree", "wrap", "protect", "protect_added",
@@ -255,6 +275,7 @@ def _type_settings(name: str, values: Values, shared: Timeouts, agents: Mapping[
         env=_environment(each["env"]),
         timeouts=_timeouts(each["timeouts"], shared),
         budget=_budget(each["budget"]),
+        said=said,
     )
 
 
@@ -266,8 +287,13 @@ def _environment(values: Values) -> Environment:
 
 def _timeouts(values: Values, shared: Timeouts | None = None) -> Timeouts:
     """Build timeouts; what is left out comes from `shared`."""
-    chosen = {key.replace("_secs", "_ms"): _ms(each) for key, each in values.items() if each is not None}
+    chosen = {_clock(key): _ms(each) for key, each in values.items() if each is not None}
     return shared._replace(**chosen) if shared else Timeouts(**chosen)
+
+
+def _clock(key: str) -> str:
+    """Return what a timeout is called once it is in milliseconds."""
+    return key.replace("_secs", "_ms")
 
 
 def _logs(values: Values) -> Logs:

@@ -97,6 +97,18 @@ class TypeSettings(NamedTuple):
     clean: bool
     unjudged: bool  # by decision
     trust_outline: bool
+    said: tuple[str, ...]  # what is set for this very type of how its work is judged
+
+    def judged_like(self, last: TypeSettings) -> TypeSettings:
+        """Return this type for a loop that just does the work: as the last one, where nothing is set for it."""
+        own = set(self.said)
+        names = ("approve", "protect", "protect_added", "clean", "max_iterations")
+        judges = ("check", "unjudged") if "check" not in own else ()
+        reviews = ("review", "review_agent", "review_passes") if "review" not in own else ()
+        keys = (*judges, *reviews, *(each for each in names if each not in own))
+        clocks = {key: getattr(last.timeouts, key) for key in Timeouts._fields if key not in own}
+        taken = {key: getattr(last, key) for key in keys}
+        return self._replace(name=last.name, child=None, timeouts=self.timeouts._replace(**clocks), **taken)
 
 
 class LaneSettings(NamedTuple):
@@ -152,6 +164,11 @@ class Settings:
     def preset(self, name: str) -> Preset:
         """Return an agent preset, or raise with the names of those that there are, or with what is wrong with it."""
         return self.agents.get(name) or self.shelf.preset(name)
+
+    def leaf_of(self, name: str) -> TypeSettings | None:
+        """Return the settings of a type for a loop of it that just does the work, None where there is no such type."""
+        own, last = self.types.get(name), self.types.get(self.policy.last_type)
+        return own if own is None or last is None or own.child is None else own.judged_like(last)
 
     def of_project(self, name: str) -> Settings:
         """Return the settings as they are for the plans of a project: what it says itself wins."""

@@ -70,7 +70,7 @@ def _timeouts(inherited: bool) -> Key:
 
 _TYPE = block(
     "One type of the ladder.",
-    child=text(None, "The type of its children; null makes it a leaf.", TYPE_NAME, "the name of a type"),
+    child=text(None, "The type of its children; null: its loops do the work.", TYPE_NAME, "the name of a type"),
     run=command("The command that does the work; without run and agent a person does it."),
     agent=text(None, "The agent preset that works, instead of run.", _AGENT_NAME, "the name of an agent preset"),
     check=command("The command that judges the tree that would land; exit 0 is yes, and `none` is no check."),
