@@ -90,3 +90,34 @@ def test_what_is_no_ladder_is_refused_where_it_stands(tmp_path: Path, types: str
         loaded(tmp_path, f"types: {types}\n")
     assert len(caught.value.problems) == 1
     assert problem in str(caught.value.problems[0])
+
+
+def test_a_leaf_takes_what_its_type_does_not_say_from_the_last_one(tmp_path: Path) -> None:
+    """Judges, protected files, clean folders, clocks and iterations are a type's own where it says so, one by one."""
+    (tmp_path / "loopr.yml").write_text(
+        "types:\n"
+        "  phase: {approve: false, timeouts: {wall_secs: 5}, review: ./ours, max_iterations: 3}\n"
+        "  spec: {check: none}\n"
+        "  code: {check: make test, approve: true, protect: [tests/**], clean: true, review: {agent: claude},\n"
+        "         timeouts: {wall_secs: 7, check_secs: 8}, max_iterations: 9}\n"
+    )
+    settings = load(tmp_path, environ={}, home=None)
+    phase, spec = settings.leaf_of("phase"), settings.leaf_of("spec")
+    assert phase is not None and spec is not None
+    assert (phase.name, phase.child, phase.check, phase.approve) == ("code", None, "make test", False)
+    assert (phase.review, phase.review_agent, phase.max_iterations) == ("./ours", None, 3)
+    assert (phase.timeouts.wall_ms, phase.timeouts.check_ms) == (5_000, 8_000)
+    assert (phase.protect, phase.clean) == (("tests/**",), True)
+    assert (spec.check, spec.unjudged, spec.approve, spec.review_agent, spec.max_iterations) == (
+        *(None, True, True, "claude"),
+        9,
+    )
+    for name, own in (("phase", phase), ("spec", spec)):
+        known = settings.policy.leaf_of(name)
+        assert (known.judged, known.approve, known.max_iterations) == (
+            own.check is not None,
+            own.approve,
+            own.max_iterations,
+        )
+    assert settings.leaf_of("code") == settings.types["code"]
+    assert settings.leaf_of("nobody") is None

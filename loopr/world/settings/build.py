@@ -29,6 +29,7 @@ from loopr.world.settings.keys import NO_CHECK
 from loopr.world.settings.ladder import in_order
 from loopr.world.settings.layers import Story
 from loopr.world.settings.parts import (
+    LEFT_OPEN,
     Artifacts,
     Environment,
     Git,
@@ -50,7 +51,6 @@ Values = Mapping[str, Any]
 GIB = 1024**3
 MIB = 1024**2
 _USUAL: Mapping[str, int] = SCHEMA.keys["retry"].keys["max_iterations"].default
-_SAID = ("check", "approve", "protect", "protect_added", "clean")
 _SAID_OF_POLICY = ("check", "approve", "max_iterations")
 _NO_HOOKS = ("timeout_secs", "may_decide")
 
@@ -147,7 +147,7 @@ def _policy(values: Values, names: list[str], agents: Mapping[str, Preset], stor
 
 def _said(name: str, values: Values, story: Story) -> tuple[str, ...]:
     """Name what is set for one type, and not for all, of how the work of its loops is judged."""
-    each, places = values["types"][name], [*_SAID, "max_iterations"]
+    each, places = values["types"][name], ("check", *LEFT_OPEN, "max_iterations")
     found = [key for key in places if story.get(f"types.{name}.{key}") and each[key] is not None]
     if each["review"]["run"] is not None or each["review"]["agent"] is not None:
         found.append("review")

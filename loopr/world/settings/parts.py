@@ -20,6 +20,8 @@ from loopr.world.settings.reading import Node
 from loopr.world.settings.schema import SCHEMA, find
 
 BUILT_IN = "built in"
+LEFT_OPEN = ("approve", "protect", "protect_added", "clean")
+"""What a type that says nothing of it leaves to the last one, where a loop just does the work."""
 
 
 class Artifacts(NamedTuple):
@@ -102,10 +104,9 @@ class TypeSettings(NamedTuple):
     def judged_like(self, last: TypeSettings) -> TypeSettings:
         """Return this type for a loop that just does the work: as the last one, where nothing is set for it."""
         own = set(self.said)
-        names = ("approve", "protect", "protect_added", "clean", "max_iterations")
         judges = ("check", "unjudged") if "check" not in own else ()
         reviews = ("review", "review_agent", "review_passes") if "review" not in own else ()
-        keys = (*judges, *reviews, *(each for each in names if each not in own))
+        keys = (*judges, *reviews, *(each for each in (*LEFT_OPEN, "max_iterations") if each not in own))
         clocks = {key: getattr(last.timeouts, key) for key in Timeouts._fields if key not in own}
         taken = {key: getattr(last, key) for key in keys}
         return self._replace(name=last.name, child=None, timeouts=self.timeouts._replace(**clocks), **taken)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from loopr.world.settings.keys import Key, allowed
-from loopr.world.settings.parts import Settings
+from loopr.world.settings.parts import LEFT_OPEN, Settings
 from loopr.world.settings.preset_keys import PRESET
 from loopr.world.settings.reading import plain
 from loopr.world.settings.schema import SCHEMA, find
@@ -19,8 +19,12 @@ _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
 def show(settings: Settings) -> str:
-    """Write the merged settings as YAML."""
-    return block(settings.values)
+    """Write the merged settings as YAML, but for what a type leaves to the last one: written out, it would be said."""
+    types = {
+        name: {key: value for key, value in each.items() if key not in LEFT_OPEN or key in settings.types[name].said}
+        for name, each in settings.values["types"].items()
+    }
+    return block({**settings.values, "types": types})
 
 
 def explain(settings: Settings, key: str) -> list[tuple[str, str]]:
