@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from loopr.core.forest import Forest
 from loopr.core.scene import Scene
+from loopr.core.ways import way_of
 from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
@@ -49,7 +50,7 @@ def _document(workspace: Workspace, scene: Scene, now: int, done: Sequence[Enque
     """Return the loops of plans, and what became of each plan."""
     loops = [loop for each in done for loop in scene.tree.walk(each.plan)]
     body = views.tree(scene, now, str(workspace.place.root), loops)
-    return body | {"plans": [each._asdict() for each in done]}
+    return body | {"plans": [each._asdict() for each in done], "ways": {each.id: way_of(scene, each) for each in loops}}
 
 
 def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, to_run: bool) -> Admitted:
@@ -57,14 +58,16 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
     with workspace.rehearsal() as engine:
         ensure_room(engine, plans)
         done = [enqueue(engine, workspace, plan, confirm, to_run=to_run, word=_anybody) for plan in plans]
-        told = tuple(
-            each._replace(
-                unjudged=unjudged(engine, workspace, each.plan),
-                base=other_inputs(workspace, engine.forest, each.plan) if each.known else "",
-            )
-            for each in done
-        )
-        return Admitted(engine.forest, told, dry_run=True)
+        return Admitted(engine.forest, tuple(_foretold(engine, workspace, each) for each in done), dry_run=True)
+
+
+def _foretold(engine: Engine, workspace: Workspace, done: Enqueued) -> Enqueued:
+    """Add what is told of a plan on paper: what its commands would not find, what nothing judges, its base."""
+    return done._replace(
+        uncommitted=uncommitted(engine, workspace, done.plan),
+        unjudged=unjudged(engine, workspace, done.plan),
+        base=other_inputs(workspace, engine.forest, done.plan) if done.known else "",
+    )
 
 
 def _anybody(text: str) -> bool:

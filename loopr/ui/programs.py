@@ -7,20 +7,29 @@ given is for the shell to say, so neither is looked for. Must never know how a c
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from loopr.core.entries import Command, Entry
+from loopr.core.entries import Artifact, Command, Entry
+from loopr.core.filing import plan_declares
+from loopr.core.scene import Scene
 from loopr.errors import Problem
 from loopr.wiring import Workspace
 from loopr.world.environment import Changes, changed
-from loopr.world.settings.parts import TypeSettings
+from loopr.world.settings.parts import TypeSettings, check_of
 from loopr.world.settings.presets import Preset
 
 Types = Mapping[str, TypeSettings]
 MOST_PLACES = 5
+_PLAIN = re.compile(r"[\w./+:,@%-]+")
+_BUILT_IN = re.compile(
+    r"[.:\[]|alias|bg|break|case|cd|command|continue|echo|eval|exec|exit|export|false|fg|getopts|hash|if|jobs|kill|let|local"
+    r"|printf|pwd|read|readonly|return|set|shift|source|test|time|times|trap|true|type|ulimit|umask|unalias|unset|until|wait"
+    r"|while"
+)
 HINT = "install it, put its folder on the PATH, or name another one"
 
 
@@ -33,17 +42,26 @@ class _Need(NamedTuple):
     agent: Preset | None = None
 
 
-def missing_programs(workspace: Workspace, entries: Iterable[Entry] | None, source: str) -> list[Problem]:
+def absent_programs(scene: Scene, workspace: Workspace, artifact: Artifact, source: str) -> tuple[list[Problem], ...]:
+    """List what of a plan could not be run in any state for want of a program, then what a shell would say that of."""
+    entries = artifact.entries if plan_declares(scene, artifact) else None
+    return tuple(missing_programs(workspace, entries, source, texts=texts) for texts in (False, True))
+
+
+def missing_programs(
+    workspace: Workspace, entries: Iterable[Entry] | None, source: str, *, texts: bool = False
+) -> list[Problem]:
     """List what a plan, and the types it can lead to, would begin whose program is not there.
 
-    `entries` are what the plan file declares; None: its loop has to find that out.
+    `entries` are what the plan file declares; None: its loop has to find that out. With `texts` it lists those which a
+    shell would look for in vain, as far as a text for the shell is one plain command; else those of all other commands.
     """
     types, root = workspace.settings.types, workspace.policy.root_type
     work = _down(types, root) if entries is None else _declared(types, types[root].child, entries)
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for own, entry in work:
-        for need in (*_workers(workspace, own, entry, source), *_judges(workspace, own)):
-            program = _program(own, need.command)
+        for need in (*_workers(workspace, own, entry, source), *_judges(workspace, own, entry, source)):
+            program = _in_shell(own, need.command) if texts else _program(own, need.command)
             if program and all(_is_missing(program, path) for path in _paths(workspace, own, need.agent)):
                 key, where = need.key, need.where
                 if own.wrap is not None and program == own.wrap[0]:
@@ -91,9 +109,15 @@ def _workers(workspace: Workspace, own: TypeSettings, entry: Entry | None, sourc
         yield _agents_need(workspace, own, "fallback", name)
 
 
-def _judges(workspace: Workspace, own: TypeSettings) -> Iterator[_Need]:
-    """Give what judges the work of a loop."""
-    for name, command in (("check", own.check), ("review", own.review)):
+def _judges(workspace: Workspace, own: TypeSettings, entry: Entry | None, source: str) -> Iterator[_Need]:
+    """Give what judges the work of a loop; one that just does the work has judges of the last type as well."""
+    own = (workspace.settings.leaf_of(own.name) if entry is not None and entry.just_works else None) or own
+    said, check = entry.check if entry is not None else None, own.check
+    if entry is not None and said is not None:
+        check = None
+        if (command := check_of(said)) is not None:
+            yield _Need("check", f"{source}:{entry.position.line}:{entry.position.col}", command)
+    for name, command in (("check", check), ("review", own.review)):
         if command is not None:
             key = f"types.{own.name}.{name}"
             yield _Need(key, workspace.settings.origin(key), command)
@@ -123,7 +147,7 @@ def _declared(types: Types, name: str | None, entries: Iterable[Entry]) -> Itera
             yield from _declared(types, types[name].child, entry.children)
         else:
             yield types[name], entry
-            yield from _down(types, types[name].child)
+            yield from _down(types, types[name].child) if not entry.just_works else ()
 
 
 def _program(own: TypeSettings, command: Command) -> str:
@@ -132,6 +156,18 @@ def _program(own: TypeSettings, command: Command) -> str:
     word = next((each for each in words if each != "{command}"), "")
     known = bool(word) and "{" not in word and (word.startswith("/") or "/" not in word)
     return word if known else ""
+
+
+def _in_shell(own: TypeSettings, command: Command) -> str:
+    """Return the program that a text for the shell begins with, if it is one plain command and stands in no wrapper."""
+    first = plain_words(command)[:1] if isinstance(command, str) and own.wrap is None else []
+    return first[0] if first and "/" not in first[0] and not _BUILT_IN.fullmatch(first[0]) else ""
+
+
+def plain_words(command: str) -> list[str]:
+    """Return the words of a text for the shell that is one plain command, none of any other."""
+    words = command.split()
+    return words if words and "\n" not in command.strip() and all(map(_PLAIN.fullmatch, words)) else []
 
 
 def _paths(workspace: Workspace, own: TypeSettings, agent: Preset | None) -> Iterator[str]:

@@ -16,6 +16,7 @@ from loopr.core.model import OCCUPYING, Gate, Loop, Status
 from loopr.core.offering import words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
+from loopr.core.ways import way_of
 from loopr.ui.folding import Line
 from loopr.ui.older import age_words
 from loopr.ui.stands import DONE, IsReady, readiness, roll_up, summary, word_of
@@ -103,6 +104,12 @@ def broken(text: str, width: int) -> list[str]:
 
 
 Said = Callable[[Loop], str]
+_Cells = tuple[str, str, str, str, str]
+
+
+def _no_words(loop: Loop) -> str:
+    """Say nothing."""
+    return ""
 
 
 class Paint:
@@ -127,17 +134,21 @@ def tree_lines(
     width: int,
     paint: Paint,
     *,
-    said: Said = lambda loop: "",
+    said: Said = _no_words,
     is_ready: IsReady | None = None,
+    ways: bool = False,
     whole: bool = False,
 ) -> list[str]:
     """Draw a folded tree in columns: name, type, status, and what there is to say, by loops themselves too.
 
-    What is too long is cut, or with `whole` goes on below.
+    With `ways` the type is followed by how each loop comes to its end. What is too long is cut, or with `whole` goes on
+    below.
     """
     ready = is_ready or readiness(scene, now)
     cells = [_cells(scene, line, now, said, ready) for line in lines]
     name_width = min(max((len(name) for name, *_ in cells), default=0), max(8, width * 2 // 5))
+    if ways:
+        cells = _with_ways(scene, lines, cells)
     type_width = max((len(kind) for _, kind, *_ in cells), default=0)
     status_width = max((len(state) for _, _, state, _, _ in cells), default=0)
     room = width - name_width - type_width - status_width - 6
@@ -162,7 +173,17 @@ def _under(lines: Sequence[Line], place: int) -> str:
     return lead.replace("├─ ", "│  ").replace("└─ ", "   ") + ("│" if opened else "")
 
 
-def _cells(scene: Scene, line: Line, now: int, said: Said, is_ready: IsReady) -> tuple[str, str, str, str, str]:
+def _with_ways(scene: Scene, lines: Sequence[Line], cells: Sequence[_Cells]) -> list[_Cells]:
+    """Add to each type how that very loop comes to its end."""
+    width, made = max((len(kind) for _, kind, *_ in cells), default=0), list[_Cells]()
+    for line, (name, kind, *rest) in zip(lines, cells, strict=True):
+        state, color, detail = rest
+        told = f"{kind:{width}}  {way_of(scene, line.loop)}" if line.loop is not None else kind
+        made.append((name, told, state, color, detail))
+    return made
+
+
+def _cells(scene: Scene, line: Line, now: int, said: Said, is_ready: IsReady) -> _Cells:
     """Return name, type, status, colour and detail of one line."""
     loop = line.loop
     if loop is None:

@@ -28,7 +28,7 @@ from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.likely import check_likeness, reading_remarks
 from loopr.ui.mending import put_back
 from loopr.ui.offers import is_put_off
-from loopr.ui.programs import missing_programs
+from loopr.ui.programs import absent_programs
 from loopr.ui.taken_up import is_awaited, take_up
 from loopr.wiring import Workspace
 
@@ -139,12 +139,12 @@ def enqueue(
     repo, top = _home(engine, workspace, plan)
     if loop is None and top is not None:
         _check_repository(workspace, plan, repo, top)
-    absent: list[Problem] = []
+    absent, unlikely = list[Problem](), list[Problem]()
     cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
         check_likeness(engine.forest.policy, plan.source, plan.text, plan.artifact, confirm)
         _check_agents(workspace, plan)
-        absent = _absent_programs(engine, workspace, plan)
+        absent, unlikely = absent_programs(engine.forest, workspace, plan.artifact, plan.source)
         if absent and to_run:
             raise SettingsError("", problems=absent)
         _check_outline(engine, loop, plan)
@@ -163,7 +163,7 @@ def enqueue(
     done = _summary(engine, plan.id, before, events)
     remarks = reading_remarks(engine.forest.policy, plan.text, plan.artifact) if fresh else ()
     edited = loop is not None and fresh
-    return done._replace(put_back=back, absent=tuple(map(str, absent)), remarks=remarks, edited=edited)
+    return done._replace(put_back=back, absent=(*map(str, absent + unlikely),), remarks=remarks, edited=edited)
 
 
 def _as_it_was(engine: Engine, workspace: Workspace, plan: Plan, before: Mapping[str, Loop]) -> Enqueued:
@@ -260,12 +260,6 @@ def _like(agent: str, names: Sequence[str]) -> str:
     """Name the preset that a misspelt name most likely means, and all that there are."""
     close = nearest(agent, names)
     return f"{f'did you mean {close}? ' if close else ''}there are {', '.join(names)}"
-
-
-def _absent_programs(engine: Engine, workspace: Workspace, plan: Plan) -> list[Problem]:
-    """List what of a plan could not be run in any state, for want of a program."""
-    declares = plan_declares(engine.forest, plan.artifact)
-    return missing_programs(workspace, plan.artifact.entries if declares else None, plan.source)
 
 
 def _entries(entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -5,16 +5,20 @@ Must never commit anything, nor know what a command is for.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from loopr.core.entries import Command
 from loopr.engine import Engine
+from loopr.ui.programs import plain_words
 from loopr.wiring import Workspace
+from loopr.world.repo.ground import Ground
 from loopr.world.settings import Settings
 
 MOST_NAMED, MOST_LOOPS = 5, 200
+_ELSEWHERE = re.compile(r"/|~|\.\./|.*[{$]")
 _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
 
 
@@ -31,17 +35,32 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
     if bound is None or ground is None or forest.tree.done(plan):
         return ()
     commands = [*_commands(workspace.settings.of_project(forest.loops[plan].project)), *_own_commands(engine, plan)]
+    commit = stands_at(ground, forest, plan) or bound.base_commit
     words = dict.fromkeys(path for command in commands for path in paths_in(_read_by(command)))
-    absent = only_here(ground, stands_at(ground, forest, plan) or bound.base_commit, list(words))
+    absent = only_here(ground, commit, list(words))
     copied = set(included(ground)) if absent else set()
     ignored = ignored_among(ground.users_door, [each for each in absent if each not in copied])
     rest = [each for each in absent if each not in copied and each not in ignored]
     told = []
     if rest:
         told.append(f"not committed as here: {_few(rest)}; loops work on what is committed, so commit first")
+    if nowhere := _nowhere(ground, commit, commands):
+        told.append(f"neither committed nor here: {_few(nowhere)}; what runs it fails, unless a loop makes it before")
     if ignored:
         told.append(f"ignored by git: {_few(ignored)}; loops get a copy if {ground.include} names it")
     return tuple(told)
+
+
+def _nowhere(ground: Ground, commit: str, commands: Sequence[Command | None]) -> list[str]:
+    """List the scripts that commands begin with and that are in no commit, nor in the checkout."""
+    from loopr.world.repo.named import files_among
+
+    first = [plain_words(each)[:1] if isinstance(each, str) else list(each or ())[:1] for each in commands]
+    scripts = {name for words in first for name in words if "/" in name and not _ELSEWHERE.match(name)}
+    names = sorted({posixpath.normpath(each) for each in scripts} - {"."})
+    rest = [each for each in names if ground.top is None or not (ground.top / each).exists()]
+    known = set(files_among(ground, commit, rest)) if rest else set()
+    return [each for each in rest if each not in known]
 
 
 def _few(names: Sequence[str]) -> str:

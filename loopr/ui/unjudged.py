@@ -21,15 +21,22 @@ def unjudged(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]
     """Say of which types of a plan nothing judges the work, where that is not said to be meant."""
     if engine.forest.tree.done(plan):
         return ()
-    at_work, found, expected = _at_work(engine, plan), list[str](), False
-    for kind in workspace.settings.types.values():
+    settings, at_work = workspace.settings, _at_work(engine, plan)
+    found, last, expected = list[str](), "", False
+    for kind in settings.types.values():
         loops = at_work.get(kind.name, ())
-        if not _has_judges(kind) and _works_unjudged(engine, kind, loops, expected=expected):
-            found.append(kind.name)
+        leaves, others = _parted(engine, loops)
+        as_leaf = settings.leaf_of(kind.name) or kind
+        if not _has_judges(as_leaf) and leaves and _works_unjudged(engine, kind, leaves, expected=expected):
+            found, last = [*found, kind.name], as_leaf.name
+        more = others or not loops
+        if not _has_judges(kind) and more and _works_unjudged(engine, kind, others, expected=expected):
+            found, last = [*found, kind.name], kind.name
         expected = expected or bool(loops)
-    if not found:
+    names = list(dict.fromkeys(found))
+    if not names:
         return ()
-    return f"nothing judges {_and(found)}: what ends with 0 lands", f"  {remedy(found)}"
+    return f"nothing judges {_and(names)}: what ends with 0 lands", f"  {remedy([last])}"
 
 
 def remedy(types: Sequence[str]) -> str:
@@ -46,16 +53,34 @@ def unjudged_types(settings: Settings) -> list[str]:
 def landed_unjudged(settings: Settings, scene: Scene, plan: str) -> str:
     """Say how many loops of a plan have landed that nothing has judged, and of which types; nothing if none has."""
     types = unjudged_types(settings)
-    loops = [each for each in scene.tree.walk(plan) if each.type in types and each.landed and not each.checked]
+    landed = [each for each in scene.tree.walk(plan) if each.landed and not each.checked]
+    loops = [each for each in landed if _is_unjudged(settings, scene, each, each.type in types)]
     if not loops:
         return ""
-    names = [each for each in types if any(loop.type == each for loop in loops)]
+    names = [each for each in settings.types if any(loop.type == each for loop in loops)]
     return f"nothing has judged {len(loops)} of its loops ({_and(names)}); {remedy(names)}"
+
+
+def _is_unjudged(settings: Settings, scene: Scene, loop: Loop, of_type: bool) -> bool:
+    """Say whether nothing judges a loop: none of its type is judged, or of the last one where it just does the work."""
+    if not loop.command or scene.policy.type_of(loop.type).child is None or not scene.is_leaf(loop):
+        return of_type
+    kind = settings.leaf_of(loop.type)
+    return kind is not None and not _has_judges(kind)
 
 
 def _and(names: Sequence[str]) -> str:
     """Write names one after the other."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _parted(engine: Engine, loops: Sequence[Loop]) -> tuple[list[Loop], list[Loop]]:
+    """Part loops into those that are judged like the last type and those that are judged as their own."""
+    parted: tuple[list[Loop], list[Loop]] = [], []
+    for each in loops:
+        is_last = engine.forest.policy.type_of(each.type).child is None
+        parted[is_last or not engine.forest.is_leaf(each)].append(each)
+    return parted
 
 
 def _at_work(engine: Engine, plan: str) -> Mapping[str, Sequence[Loop]]:

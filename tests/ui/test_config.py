@@ -117,9 +117,22 @@ def test_nothing_of_a_file_reaches_a_terminal_raw(tmp_path: Path) -> None:
 
 
 def test_sound_settings_are_one_line(tmp_path: Path) -> None:
-    """Settings without a problem are exit 0 and one line."""
+    """Settings without a problem are exit 0 and one line; beside it stands how the loops of each type end."""
     done = loopr("-C", write(tmp_path, SOUND), "config", "check")
-    assert (done.code, done.out, done.err) == (0, "the settings are sound\n", "")
+    ways = "plan: by declaration, spec: by a person, phase: by declaration, code: by a person"
+    assert (done.code, done.out, done.err) == (0, "the settings are sound\n", f"{ways}\n")
+
+
+def test_check_says_what_no_machine_could_run(tmp_path: Path) -> None:
+    """A program that is not there is foretold, also where a shell would look for it, and so is how each type ends."""
+    text = "types:\n  phase: {run: [no-such-phase], check: no-such-check --fast}\n"
+    text += "  code: {run: 'test -e x || no-such-code'}\n"
+    done = loopr("-C", write(tmp_path, text), "config", "check")
+    assert done.code == 0
+    assert "phase: hands over, code: leaf" in done.err
+    assert "there is no program no-such-phase" in done.err and "there is no program no-such-check" in done.err
+    assert "no-such-code" not in done.err
+    assert loopr("-C", tmp_path, "config", "check", "--json").document["ways"]["code"] == "leaf"
 
 
 def test_check_names_every_problem_at_once(tmp_path: Path) -> None:

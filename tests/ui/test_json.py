@@ -22,8 +22,8 @@ DOCUMENTS = {
     "next": "at grants held unread",
     "why a": "id runnable gates offered stale redo score story unread",
     "show a": "loop attempts children frees denied unread progress",
-    "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished",
-    "start -n p.md": "workspace loops counts progress lanes dry_run plans",
+    "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished ways foretold",
+    "start -n p.md": "workspace loops counts progress lanes dry_run plans ways",
 }
 LOOP_KEYS = (
     "id type title status state done below project parent needs depth generation iteration max_iterations attempt "

@@ -20,6 +20,8 @@ def test_a_plan_in_words(desk: Desk) -> None:
         "  oauth/tokens/refresh/code 1m",
         "  oauth/endpoints 1m",
         "  oauth/endpoints/phase/code 1m",
+        "by declaration: oauth, oauth/tokens, oauth/tokens/store, oauth/tokens/refresh",
+        "by a person: oauth/tokens/store/code, oauth/endpoints",
     ]
 
 

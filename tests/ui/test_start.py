@@ -137,13 +137,16 @@ def test_a_dry_run_shows_it_and_writes_nothing(desk: Desk) -> None:
     assert dry.err == "oauth: 6 new (2 written out in the plan)\nnothing was written\n"
     assert everything(desk.folder) == before
     desk.start()
-    assert desk.lines("tree")[:-1] == dry.out.splitlines()
+    drawn, on_paper = desk.lines("tree")[:-1], dry.out.splitlines()
+    assert [each.split("  ")[0] for each in drawn] == [each.split("  ")[0] for each in on_paper]
+    ways = ("by declaration", "by declaration", "by declaration", "by a person")
+    assert [way in line for way, line in zip(ways, on_paper, strict=False)] == [True] * 4
 
 
 def test_a_dry_run_knows_what_it_would_have_written(shop: Desk) -> None:
     """What a plan on paper needs of its own copy is there: its children are ready, and can be played."""
     path = shop.write("p.md", flat(["a", "b"]))
-    assert "├─ a  spec  ready" in shop("start", "-n", path).out
+    assert "├─ a  spec  hands over      ready" in shop("start", "-n", path).out
     played = shop("simulate", path, "--json").document
     assert (played["unfinished"], played["counts"]) == ([], {"complete": 7})
 

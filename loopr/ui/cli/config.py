@@ -53,11 +53,13 @@ def check_verb(frame: Frame) -> int:
     remarks = _remarks(frame.workspace) if not problems else ()
     if frame.as_json:
         rows, more = ([_row(each) for each in found] for found in (problems, remarks))
-        frame.document(_document({"ok": not problems, "problems": rows, "remarks": more}))
+        ways = _ways(frame.workspace) if not problems else {}
+        frame.document(_document({"ok": not problems, "problems": rows, "remarks": more, "ways": ways}))
     elif problems:
         frame.lines(render.plain(str(each)) for each in problems)
     else:
         frame.lines(["the settings are sound"])
+        frame.note(", ".join(f"{name}: {way}" for name, way in _ways(frame.workspace).items()))
         for each in remarks:
             frame.note(render.plain(str(each)))
     return WRONG if problems else 0
@@ -68,12 +70,22 @@ def _row(problem: Problem) -> dict[str, Any]:
     return {"where": problem.where, "message": problem.message, "hint": problem.hint or None}
 
 
+def _ways(workspace: Workspace) -> dict[str, str]:
+    """Say of each type how its loops come to their end of which no entry says more."""
+    from loopr.core.ways import way_of_type
+
+    policy = workspace.in_force.load(workspace.in_force.written()).policy
+    return {name: way_of_type(policy, name) for name in policy.types}
+
+
 def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
     """Return what sound settings ask for and this machine does not have."""
+    from loopr.ui.programs import missing_programs
     from loopr.world.notify import INSTALL, lacks
 
     missing = lacks(workspace.settings.notify)
-    return (Problem(missing, "notify", INSTALL),) if missing else ()
+    silent = (Problem(missing, "notify", INSTALL),) if missing else ()
+    return (*silent, *missing_programs(workspace, None, ""), *missing_programs(workspace, None, "", texts=True))
 
 
 def _problems(workspace: Workspace) -> tuple[Problem, ...]:

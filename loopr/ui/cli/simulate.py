@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from loopr.core.durations import Spread, read_durations, read_rate, read_spread,
 from loopr.core.forest import Forest
 from loopr.core.played import Played
 from loopr.core.simulate import Options, simulate
+from loopr.core.ways import WAYS, way_of
 from loopr.engine import Engine
 from loopr.errors import NotFound, PlanError, Problem
 from loopr.ui import render, views
@@ -18,8 +20,9 @@ from loopr.ui.chart import draw_svg, draw_text, human
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.names import find_id
 from loopr.ui.requests import enqueue, read_plans
+from loopr.ui.uncommitted import uncommitted
 
-MOST_NAMED = 10
+MOST_NAMED, MOST_WAYS = 10, 30
 WORTH_A_WORD = 3_000
 
 
@@ -40,8 +43,9 @@ def simulate_verb(frame: Frame, *, plan: str, file: str | None, svg: str | None,
     """Play a plan, a file or an id, in virtual time; loops without a command run as if a person did them."""
     workspace = frame.workspace
     with workspace.rehearsal(frame.at) as engine:
-        top = _top(frame, engine, plan)
+        top, foretold = _top(frame, engine, plan)
         forest, now = engine.forest, engine.mind.now()
+        ways = {loop.id: way_of(forest, loop) for loop in forest.tree.walk(top)}
         options = _options(frame, forest, file, seed, given)
         if len(forest.loops) >= WORTH_A_WORD:
             frame.note(f"playing {len(forest.loops)} loops")
@@ -49,21 +53,24 @@ def simulate_verb(frame: Frame, *, plan: str, file: str | None, svg: str | None,
     if svg:
         (frame.directory / svg).write_text(draw_svg(played, f"loopr simulate {top}"), encoding="utf-8")
     if frame.as_json:
-        frame.document(views.document(now, report(played)))
+        frame.document(views.document(now, report(played) | {"ways": ways, "foretold": foretold}))
         return
     frame.lines(draw_text(played, width=frame.width).splitlines())
-    frame.lines(_summary(played, frame.width))
+    frame.lines([*_summary(played, frame.width), *_way_lines(ways, frame.width)])
+    for each in foretold:
+        frame.note(render.plain(each))
     for each in played.unused:
         frame.note(f"no loop is called {each}: its duration was not used")
 
 
-def _top(frame: Frame, engine: Engine, plan: str) -> str:
-    """Return the loop to play: a known one of that name, or the plan in a file of that name, enqueued on paper."""
+def _top(frame: Frame, engine: Engine, plan: str) -> tuple[str, list[str]]:
+    """Return the loop to play, and what of it will fail: a known one, or the plan in a file, enqueued on paper."""
     path = frame.directory / plan
     if not os.path.isfile(path):  # noqa: PTH113 - a name that is too long for a file is none
         if path.suffix == ".md" and plan not in engine.forest.loops:
             raise NotFound(f"there is no file {plan!r}", hint="name a plan file, or the id of a loop")
-        return find_id(engine.forest.loops, plan)
+        top = find_id(engine.forest.loops, plan)
+        return top, [*uncommitted(engine, frame.workspace, top.partition("/")[0])]
     from loopr.ui.lists import kind_of, read_list
 
     kind = kind_of(frame.workspace, path, None)
@@ -71,7 +78,7 @@ def _top(frame: Frame, engine: Engine, plan: str) -> str:
     done = enqueue(engine, frame.workspace, found, lambda text: True, to_run=False)
     if done.problems:
         raise PlanError("", problems=[Problem(text) for text in done.problems])
-    return done.plan
+    return done.plan, [*done.absent, *uncommitted(engine, frame.workspace, done.plan)]
 
 
 def _options(frame: Frame, forest: Forest, file: str | None, seed: int, given: dict[str, Any]) -> Options:
@@ -147,6 +154,16 @@ def _summary(played: Played, width: int) -> list[str]:
     if played.cut_short:
         lines.append("it was cut short: the simulation has a limit on events")
     return [render.fit(line, width) for line in lines]
+
+
+def _way_lines(ways: Mapping[str, str], width: int) -> list[str]:
+    """Name the loops by how each comes to its end."""
+    lines = []
+    for way in WAYS:
+        loops = [loop_id for loop_id, each in ways.items() if each == way]
+        more = [f"… {len(loops) - MOST_WAYS} more"] if len(loops) > MOST_WAYS else []
+        lines += render.wrap(f"{way}: ", ", ".join([*loops[:MOST_WAYS], *more]), width) if loops else []
+    return lines
 
 
 def _more(n: int) -> list[str]:

@@ -156,7 +156,7 @@ def _report_all(frame: Frame, admitted: Admitted) -> int:
     if admitted.dry_run:
         forest, now = admitted.forest, admitted.forest.at
         lines = fold(forest, [each.plan for each in admitted.done], 60)
-        frame.lines(render.tree_lines(forest, lines, now, frame.room, render.Paint(frame.color), whole=True))
+        frame.lines(render.tree_lines(forest, lines, now, frame.room, render.Paint(frame.color), ways=True, whole=True))
     for each in admitted.done:
         _report(frame, each, admitted.forest, ends=not admitted.dry_run)
     if admitted.dry_run:
