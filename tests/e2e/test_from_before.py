@@ -110,3 +110,22 @@ def test_a_journal_of_a_later_version_is_refused(repo: Repo) -> None:
     as_version(repo, 99)
     for verb in ("tree", "status", "ls", "next", "events"):
         assert "a newer loopr wrote it" in repo.loopr(verb, code=78).err
+
+
+def test_what_a_phase_handed_over_is_not_done_again(tmp_path: Path) -> None:
+    """Phases with a command of their own keep what is complete; one that had to hand over just does its work now."""
+    with tarfile.open(WORKSPACE.with_name("leaves.tgz")) as packed:
+        packed.extractall(tmp_path, filter="tar")
+    with opened(tmp_path) as repo:
+        before = repo.statuses()
+        assert (before["old/s/handed"], before["old/s/silent"]) == ("complete", "failed")
+        granted = repo.granted()
+        repo.loopr("start", "old.md", code=1)
+        assert (repo.statuses(), repo.granted()) == (before, granted)
+        repo.loopr("retry", "old/s/silent")
+        repo.loopr("run")
+        assert set(repo.statuses().values()) == {"complete"}
+        assert repo.granted() - granted == {"old/s/silent": 1}
+        assert repo.loops()["old/s/handed"]["generation"] == 1
+        assert "\ntasks: []\n" in (repo.root / "specs/old/s/silent/phase.md").read_text()
+        assert "ok     replay" in repo.loopr("doctor", code=None).out
