@@ -313,7 +313,7 @@ def problems(scene: Scene) -> list[Row]:
 
 def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
     """Return every closed gate of a loop, its score with its parts, and its story so far."""
-    gates = list(closed_gates(scene, loop, now))
+    gates = [_own_words(scene, loop, gate) for gate in closed_gates(scene, loop, now)]
     return document(
         now,
         {
@@ -327,6 +327,13 @@ def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
             "story": story,
         },
     )
+
+
+def _own_words(scene: Scene, loop: Loop, gate: Gate) -> Gate:
+    """Say of a loop that just does the work why the limit of its type counts for it."""
+    if gate.gate != "type" or scene.policy.type_of(loop.type).child is None or not scene.is_leaf(loop):
+        return gate
+    return gate._replace(reason=f"{gate.reason}; a {loop.type} that just does the work counts as one too")
 
 
 def show(scene: Scene, loop: Loop, now: int, attempts: list[Row]) -> Row:

@@ -68,3 +68,13 @@ def test_a_leaf_is_judged_by_what_the_last_type_has(desk: Desk) -> None:
     assert "nothing judges" not in desk("start", "--dry-run", path).err
     desk.write("loopr.yml", "types: {phase: {check: none}}\n")
     assert "nothing judges" not in desk("start", "--dry-run", path).err
+
+
+def test_why_says_that_a_leaf_counts_as_its_type(shop: Desk) -> None:
+    """A phase that just does the work waits for the other phases, and `why` says so in so many words."""
+    shop.write("loopr.yml", "concurrency: {per_type: {phase: 1}}\n")
+    phases = "{id: a, run: 'true'}, {id: b, run: 'true'}"
+    shop.start(f"---\nid: demo\nspecs: [{{id: s, phases: [{phases}]}}]\n---\n# Demo\n")
+    shop.choose()
+    (gate,) = shop("why", "demo/s/b", "--json").document["gates"]
+    assert gate["reason"] == "1 of 1 phase loops are at work; a phase that just does the work counts as one too"
