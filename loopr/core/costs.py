@@ -22,6 +22,8 @@ from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
 from loopr.core.scene import Scene
 
+TOLD_AFTER = 3
+"""After so many equal answers in a row a person is told what they can do about it."""
 _SAYS_NOTHING_OF_THE_LANE = frozenset({Failure.LIMITED, Failure.INFRA, Failure.HOST, Failure.LANE})
 
 
@@ -86,7 +88,10 @@ def _outcome(scene: Scene, loop: Loop, trouble: Trouble, said: Refused | Conflic
         return replace(said, to=Status.FAILED, reason=_with_remedy(why, trouble))
     if isinstance(said, Conflicted) and is_news(loop, said.tip):
         return said
-    still = enough(scene.policy.retry, answered(loop, said), said, quiet=trouble.quiet)
+    counted = answered(loop, said)
+    still = enough(scene.policy.retry, counted, said, quiet=trouble.quiet)
+    if counted.repeats >= TOLD_AFTER:
+        said = replace(said, reason=_with_remedy(trouble.reason, trouble))
     failure = Failure.CONFLICT if isinstance(said, Conflicted) else Failure.REFUSED
     after = loop._replace(tally=tallied(loop, failure))
     now_works, then_works = scene.agent_of(loop), scene.agent_of(after)

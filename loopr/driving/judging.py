@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from loopr.core import observations as o
-from loopr.core.entries import Artifact
+from loopr.core.entries import Artifact, just_works
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked
@@ -96,6 +96,8 @@ def read_output(kit: Kit, task: Task, fits: Fits) -> tuple[Artifact | None, Trou
 def _to_just_work(task: Task) -> str:
     """Say what a person does to have a loop just do the work that has to hand over an outline."""
     loop = task.loop
+    if loop.command and just_works(run=not loop.agent, agent=bool(loop.agent), leaf=loop.leaf):
+        return "it has children by now: take them out of its file to have it just do the work"
     if loop.command:
         how = "give its entry `leaf: true`" if loop.agent else "take `leaf: false` out of its entry"
     else:
@@ -113,16 +115,14 @@ def _says_nothing(task: Task, artifact: Artifact) -> list[Problem]:
 
 
 def _is_note(task: Task, artifact: Artifact) -> bool:
-    """Say whether a loop that just does the work has handed over words, and no outline."""
-    return task.leaf and not artifact.declares
+    """Say whether a loop of a type with children that just does the work has handed over words, and no outline."""
+    return task.leaf and not artifact.declares and task.policy.type_of(task.loop.type).child is not None
 
 
 def note_of(kit: Kit, task: Task) -> str:
     """Return the words that a loop has handed over which just did the work of a type with children; or nothing."""
-    if not task.leaf or task.policy.type_of(task.loop.type).child is None:
-        return ""
     with suppress(PlanError):  # it was sound when it was judged
-        artifact = _handed_over(kit, task)
+        artifact = _handed_over(kit, task) if task.leaf else None
         if artifact is not None and _is_note(task, artifact) and artifact.text.strip():
             return artifact.text
     return ""

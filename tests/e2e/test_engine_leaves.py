@@ -96,7 +96,8 @@ def test_one_that_hands_over_children_is_judged_as_its_own_type(repo: Repo) -> N
     repo.script("run", "true")  # by now it has children, so silence is no answer any more
     repo.loopr("retry", "--fresh", "--yes", "demo/s/p")
     repo.loopr("run", code=1)
-    assert "no artifact was handed over" in repo.loops()["demo/s/p"]["reason"]
+    reason = repo.loops()["demo/s/p"]["reason"]
+    assert "no artifact was handed over" in reason and "it has children by now" in reason
 
 
 def test_a_note_is_no_outline(repo: Repo) -> None:
@@ -169,3 +170,12 @@ def test_a_person_completes_any_loop_by_a_file(repo: Repo, state: str) -> None:
     repo.loopr("run")
     assert repo.statuses() == dict.fromkeys(("demo", "demo/s", "demo/s/p"), "complete")
     assert repo.events("landed") == []
+
+
+def test_the_remedy_is_told_while_other_work_goes_on(repo: Repo) -> None:
+    """Where each try changes something, the third equal answer says already what a person can do."""
+    run = repo.script("run", "date +%N >> log; test $LOOPR_ATTEMPT -lt 4 || exit 78")
+    phase(repo, f"run: '{run}', leaf: false")
+    repo.loopr("start", "plan.md", code=1)
+    reasons = [each["data"]["reason"] for each in repo.events("refused")]
+    assert ["take `leaf: false` out" in each for each in reasons] == [False, False, True]
