@@ -217,6 +217,11 @@ class Author:
             entries = (implied_entry(child, child, entry.title, entry.body),)
         return Artifact(entry.id, entry.title, entries=entries, declares=bool(entry.children), text=entry.body)
 
+    def nothing(self, name: str) -> Artifact:
+        """Make a file that says in so many words that nothing is below."""
+        self._versions += 1
+        return Artifact(name, name, declares=True, text=f"{name} version {self._versions}")
+
     def product(self, loop_id: str, type_name: str, policy: Policy) -> Artifact:
         """Write what a loop hands over: fewer children than a person would, and none that surprise."""
         entries = self.entries(type_name, policy, nested=0.1, most=2, plain=True)
@@ -257,12 +262,14 @@ class Author:
         needs = tuple(each for each in ids[:place] if draw.random() < 0.3)
         if others and draw.random() < 0.4:
             needs += (draw.choice(others),)
+        run = "make" if not plain and not children and draw.random() < 0.25 else None
         return Entry(
             ids[place],
             f"{child} {ids[place]}",
             body=draw.choice(("", "more words")),
             needs=needs,
-            run="make" if not plain and not children and draw.random() < 0.2 else None,
+            run=run,
+            leaf=draw.choice((None, None, True, False)) if run else None,
             budget=Budget(secs=45) if not plain and draw.random() < 0.06 else NO_BUDGET,
             parallel=draw.choice((None, None, None, True, False)),
             children=children,
@@ -335,8 +342,8 @@ class Author:
         if entries and self.child_of(child) is not None and not (own.judged or own.reviewed or own.approve):
             place = self.chance.randrange(len(entries))
             children = self.entries(child, policy, most=2) if self.chance.random() < 0.7 else ()
-            run = None if children else entries[place].run
-            entries[place] = replace(entries[place], children=children, run=run)
+            work = {"run": None, "leaf": None} if children else {}
+            entries[place] = replace(entries[place], children=children, **work)
 
     def serialise(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
         """Let some run one after another, or side by side again."""
@@ -355,9 +362,18 @@ class Author:
             place = self.chance.randrange(len(entries))
             entries[place] = replace(entries[place], budget=self.chance.choice((NO_BUDGET, Budget(secs=45))))
 
+    def employ(self, entries: list[Entry], child: str, policy: Policy, others: Sequence[str]) -> None:
+        """Give one a command of its own in place of its children, or ask it for children, or not."""
+        own = policy.type_of(child)
+        if entries and not (own.judged or own.reviewed or own.approve):
+            place = self.chance.randrange(len(entries))
+            leaf = self.chance.choice((None, True, False))
+            entries[place] = replace(entries[place], children=(), run="make", leaf=leaf)
+
 
 _EDITS = {
     "add": Author.add,
+    "employ": Author.employ,
     "limit": Author.limit,
     "nest": Author.nest,
     "prefer": Author.prefer,

@@ -184,7 +184,20 @@ class Hands:
         """Draw what a loop hands over; a judge alone looks at what the last attempt left."""
         if loop.lease is not None and loop.lease.judge_only and (loop.id, loop.attempt - 1) in self.products:
             return self.products[loop.id, loop.attempt - 1]
+        if self._is_silent(loop):
+            self.world.met("luck: a loop just did the work")
+            return self.world.author.nothing(loop.id.rpartition("/")[2])
         return self.world.author.product(loop.id, loop.type, self.world.settings)
+
+    def _is_silent(self, loop: Loop) -> bool:
+        """Draw whether a loop that may just do the work does so."""
+        parent = self.world.author.child_of(loop.type) is not None
+        return parent and self.world.shadow.is_leaf(loop) and self.world.chance.random() < 0.7
+
+    def _as_leaf(self, loop: Loop) -> bool:
+        """Say whether a loop has handed over nothing, or nothing but that."""
+        artifact = self.products.get((loop.id, loop.attempt))
+        return artifact is not None and not artifact.entries
 
     def trouble(self, failure: Failure) -> Trouble:
         """Draw the details of trouble."""
@@ -255,7 +268,7 @@ class Hands:
         trouble = self.trouble(self.world.chance.choice(JUDGE_TROUBLES)) if unlucky else self._unsound(loop)
         if trouble is None:
             self.world.report(o.SaidYes(loop.id, loop.attempt, "check", f"{loop.attempt}"))
-        self.world.report(o.Judged(loop.id, loop.attempt, trouble))
+        self.world.report(o.Judged(loop.id, loop.attempt, trouble, self._as_leaf(loop)))
 
     def _unsound(self, loop: Loop) -> Trouble | None:
         """Refuse an outline that the tree cannot take; what a loop hands over then is smaller."""
@@ -318,7 +331,8 @@ class Hands:
         artifact = self.products[loop.id, loop.attempt]
         key, moving = (loop.id, loop.attempt), self.world.shadow.shared.tip(loop.plan).moving
         commit = f"{loop.id}#{loop.attempt}" if moving is not None and moving.loop == loop.id else ""
-        self.world.report(o.LandingDone(*key, commit, digest_of(artifact), artifact, self.gave_way.get(key, "")))
+        handed_over = None if self._as_leaf(loop) else artifact
+        self.world.report(o.LandingDone(*key, commit, digest_of(artifact), handed_over, self.gave_way.get(key, "")))
 
     def _put(self, loop: Loop, artifact: Artifact, *also: str) -> bool:
         """Publish a file over what loopr knows, and say whether it is there; any other stays."""

@@ -257,13 +257,20 @@ class Watch:
         agent = "" if loop.command else ([own.agent, *reached][-1])
         if reached and agent == reached[-1]:
             self.world.met("luck: an agent took over")
-        if loop.judge_only and own.judge_lanes:
-            lanes = own.judge_lanes
+        if loop.judge_only and (judges := self._judges(loop)):
+            lanes = judges
         else:
             agent, lanes = self._who_can(loop, agent, at)
         require(event.lane in lanes, f"{event} on none of {lanes}")
         works = not loop.judge_only and event.expires_at is None
         require(event.agent == (agent if works else ""), f"{event}, but {agent} is to work")
+
+    def _judges(self, loop: Loop) -> tuple[str, ...]:
+        """List the lanes of a loop's judges: its type's, of one that just does the work the last type's."""
+        types = self.shadow.policy.types
+        own, last = types[loop.type], next(each for each in types.values() if each.child is None)
+        just_works = loop.command and loop.leaf is not False and not self.shadow.tree.children(loop.id)
+        return last.judge_lanes if just_works and not (own.judge_lanes or own.reviewed) else own.judge_lanes
 
     def _who_can(self, loop: Loop, agent: str, at: int) -> tuple[str, tuple[str, ...]]:
         """Whose work it is does it, unless all its lanes rest or are parked: then the first goes on who can."""
@@ -317,6 +324,7 @@ def after_a_step(world: World) -> None:
     now = max(world.wall, forest.at)
     _same_occupancy(forest)
     _same_tree(forest)
+    _nothing_below_what_says_so(world)
     _nobody_lives_uncounted(world)
     for problem in world.watch.age.differences(forest):
         raise Broken(problem)
@@ -337,6 +345,15 @@ def after_a_step(world: World) -> None:
         require(every == closed, f"{loop_id} waits for all of {every} with its group, alone for {closed}")
     _ready_as_formed(forest, gates, now)
     _next_by_the_formula(forest, gates, now)
+
+
+def _nothing_below_what_says_so(world: World) -> None:
+    """A complete loop whose file says that nothing is below has no children."""
+    forest = world.shadow
+    for loop_id in forest.tree.by_status.get(Status.COMPLETE, ()):
+        file = world.contents.get(forest.loops[loop_id].artifact)
+        if file is not None and file.empty:
+            require(not forest.tree.children(loop_id), f"{loop_id} has children, and its file says that it has none")
 
 
 def _same_occupancy(forest: Forest) -> None:

@@ -130,9 +130,10 @@ def drop(world: World) -> bool:
     loop = _some(world, S.PENDING, S.PARKED, S.FAILED, S.RUNNING, S.CHECKING, S.AWAITING, S.LANDING, S.LEASED)
     if loop is None:
         return False
-    entries = world.author.entries(loop.type, world.settings)
-    world.write(loop.id, world.author.artifact(loop.id.rpartition("/")[2], loop.type, entries))
-    return _hint(world, f"drops {loop.id}", loop.id)
+    entries, name = world.author.entries(loop.type, world.settings), loop.id.rpartition("/")[2]
+    nothing = world.chance.random() < 0.15
+    world.write(loop.id, world.author.nothing(name) if nothing else world.author.artifact(name, loop.type, entries))
+    return _hint(world, f"drops {loop.id}{', with nothing below it' if nothing else ''}", loop.id)
 
 
 def garble(world: World) -> bool:
