@@ -61,7 +61,7 @@ def missing_programs(
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for own, entry in work:
         for need in (*_workers(workspace, own, entry, source), *_judges(workspace, own, entry, source)):
-            program = _in_shell(own, need.command) if texts else _program(own, need.command)
+            program = _program_of(own, need, texts=texts)
             if program and all(_is_missing(program, path) for path in _paths(workspace, own, need.agent)):
                 key, where = need.key, need.where
                 if own.wrap is not None and program == own.wrap[0]:
@@ -79,6 +79,14 @@ def _told(program: str, hint: str, places: Iterable[tuple[str, str]]) -> Problem
     return Problem(
         f"{key}: there is no program {program}" + (f"; named too by {others}{rest}" if more else ""), where, hint
     )
+
+
+def _program_of(own: TypeSettings, need: _Need, *, texts: bool) -> str:
+    """Return the program that something begins; the check of an entry is foretold as a text is, and refuses nothing."""
+    of_entry = need.key == "check"
+    if texts:
+        return _in_shell(own, need.command) or (_program(own, need.command) if of_entry else "")
+    return "" if of_entry else _program(own, need.command)
 
 
 def _hint(need: _Need, program: str) -> str:
