@@ -6,7 +6,7 @@ Knows who is set to work and what an entry says. Must never know how far a loop 
 from __future__ import annotations
 
 from loopr.core.ladder import Ladder
-from loopr.core.model import Loop
+from loopr.core.model import Gate, Loop
 from loopr.core.policy import Policy
 from loopr.core.scene import Scene
 
@@ -31,3 +31,10 @@ def way_of_type(policy: Policy, name: str) -> str:
     if not own.has_command:
         return BY_PERSON
     return HANDS_OVER if own.child is not None else LEAF
+
+
+def in_own_words(scene: Scene, loop: Loop, gate: Gate) -> Gate:
+    """Say of a loop that just does the work why the limit of its type counts for it; other gates stay as they are."""
+    if gate.gate != "type" or scene.policy.type_of(loop.type).child is None or not scene.is_leaf(loop):
+        return gate
+    return gate._replace(reason=f"{gate.reason}; a {loop.type} that just does the work counts as one too")

@@ -27,6 +27,7 @@ from loopr.core.scoring import score
 from loopr.core.shared import WORKSPACE, Lane
 from loopr.core.staleness import is_stale, stale_because
 from loopr.core.tips import BRANCH_PLACE
+from loopr.core.ways import in_own_words
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
 from loopr.ui.older import redo_row, stale_lines, stale_row, stale_rows
@@ -313,7 +314,7 @@ def problems(scene: Scene) -> list[Row]:
 
 def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
     """Return every closed gate of a loop, its score with its parts, and its story so far."""
-    gates = [_own_words(scene, loop, gate) for gate in closed_gates(scene, loop, now)]
+    gates = [in_own_words(scene, loop, gate) for gate in closed_gates(scene, loop, now)]
     return document(
         now,
         {
@@ -327,13 +328,6 @@ def why(scene: Scene, loop: Loop, now: int, story: list[Row]) -> Row:
             "story": story,
         },
     )
-
-
-def _own_words(scene: Scene, loop: Loop, gate: Gate) -> Gate:
-    """Say of a loop that just does the work why the limit of its type counts for it."""
-    if gate.gate != "type" or scene.policy.type_of(loop.type).child is None or not scene.is_leaf(loop):
-        return gate
-    return gate._replace(reason=f"{gate.reason}; a {loop.type} that just does the work counts as one too")
 
 
 def show(scene: Scene, loop: Loop, now: int, attempts: list[Row]) -> Row:
