@@ -80,7 +80,7 @@ def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) 
 
 def pause(scene: Scene, scope: str, by: str, reason: str, *, at_once: bool = False) -> Iterator[Event]:
     """Hold a loop with its subtree, `project:NAME` or `workspace`; a live attempt ends by itself unless `at_once`."""
-    if scene.tree.done(scope):
+    if scene.tree.at_rest(scope):
         return  # nothing of it is left to hold
     if scope == WORKSPACE or scope.startswith("project:"):
         if scope not in scene.shared.holds:

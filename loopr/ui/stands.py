@@ -43,7 +43,7 @@ def word_of(scene: Scene, loop: Loop, gate: Gate | None) -> str:
         done, of = scene.tree.below[loop.id].done
         return f"{done} of {of} done"
     if loop.status is Status.COMPLETE:
-        return STALE if is_stale(scene.tree, loop) else DONE
+        return STALE if loop.past.ask is not None or is_stale(scene.tree, loop) else DONE
     return WORDS[loop.status]
 
 

@@ -30,7 +30,7 @@ from loopr.core.tips import BRANCH_PLACE
 from loopr.core.ways import in_own_words
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
-from loopr.ui.older import redo_row, stale_lines, stale_row, stale_rows
+from loopr.ui.older import redo_row, stale_row, stale_rows
 from loopr.ui.stands import below_row, done_of, done_row, word_of
 from loopr.ui.warnings import budget_warnings, warnings
 
@@ -229,7 +229,6 @@ def status(scene: Scene, now: int, engine: Mapping[str, Any] | None, changed: It
                 *warnings(scene, depth),
                 *budget_warnings(scene, now, instant),
                 *denied(scene, now),
-                *stale_lines(scene),
                 *(f"{each} has changed: start it again" for each in changed),
             ],
         },

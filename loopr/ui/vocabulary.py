@@ -147,7 +147,7 @@ def _form(scene: Scene, members: tuple[str, ...], asker: Asker) -> Iterator[Even
 
 def _is_held(scene: Scene, name: str, now: int) -> str:
     """Say whose hold is kept, or that nothing is left to hold."""
-    if scene.tree.done(name):
+    if scene.tree.at_rest(name):
         return "it is done: nothing of it is left to start"
     hold = scene.loops[name].hold if name in scene.loops else scene.shared.holds.get(name)
     if hold is None:

@@ -76,13 +76,14 @@ def test_what_needs_new_work_is_named_and_done_again_by_a_word(empty: Repo) -> N
     assert fresh(repo, "ONE\ntwo\nthree\n") == "`loopr retry --stale book`, or `loopr land book`\n"
     assert repo.diary() == ["clean"]
     assert stale(repo) == ["book/page", "book/cover"]
-    assert "stale: book/clean landed since" in repo.loopr("tree").out
+    assert "part  stale  book/clean landed since" in repo.loopr("tree").out
+    assert [line.split()[0] for line in repo.loopr("ls", "--status", "stale").out.splitlines()] == stale(repo)
     words = "2 loops of book are stale; `loopr retry --stale book` does them again"
     assert words in repo.loopr("tree").out
     assert "stale: book/clean landed since" in repo.loopr("why", "page").out
     assert "stale: book/clean landed since" in repo.loopr("show", "page").out
     assert "stale" not in repo.loopr("why", "index").out
-    assert words in repo.loopr("status").out
+    assert "book/page, book/cover: older than what it rests on; `loopr retry --stale book`" in repo.loopr("status").out
     assert f"{words}: book/page, book/cover" in repo.loopr("land", "book", code=2).err
     assert f"{words}: book/page, book/cover" in repo.loopr("land", "-n", "book").err
     seqs = len(repo.events())

@@ -163,7 +163,7 @@ def _is_redone(forest: Forest, name: str) -> bool:
 
 
 PROMISES: Mapping[str, Callable[[Forest, str], bool]] = {
-    "pause": _held,
+    "pause": lambda forest, name: _held(forest, name) or forest.tree.at_rest(name),
     "resume": lambda forest, name: not _held(forest, name),
     "cancel": _is(*OVER),
     "retry": _goes_on(S.PARKED, S.FAILED, S.CANCELLED),
