@@ -16,7 +16,7 @@ from loopr.core.model import Status
 from loopr.core.policy import Budget, Policy
 from loopr.core.redo import NO_PAST
 from loopr.core.redoing import ask_redo
-from loopr.core.settled import is_settled
+from loopr.core.settled import Standing, is_settled, standing
 from loopr.core.staleness import is_stale, stale_because, stale_below
 from loopr.core.turn import perform, think
 from tests.core.stories import Story, go_on, settings, tell
@@ -231,6 +231,17 @@ def test_a_budget_of_its_own_is_that_of_the_generation() -> None:
     go_on(story, "redo p/a: one\nchoose p/a\nbegan p/a\nused p/a 99 tokens 1s\np/a is running")
     go_on(story, "used p/a 100 tokens 1s\np/a is parked")
     assert "its own budget of 100 tokens is used up: it has used 100 tokens" in story["p/a"].reason
+    story.verify()
+
+
+def test_a_budget_keeps_it_as_it_is() -> None:
+    """Where nothing is left to spend it stays complete, says for what it waits, and goes on once there is."""
+    story = tell("plan p: a; b needs a", replace(two_levels(), budget=Budget(tokens=100)))
+    done(story, "p/a")
+    go_on(story, "choose p/b\nbegan p/b\nused p/b 100 tokens 1s\nended p/b\njudged p/b\nlanded p/b")
+    go_on(story, "redo p/a: other data\nwhy p/a: budget\nchoose nobody\np/a is complete")
+    assert standing(story.forest, ["p"], story.now) is Standing.DONE
+    go_on(story, "wait 25h\nchoose p/a")
     story.verify()
 
 

@@ -63,7 +63,8 @@ class Age:
         if not event.by and event.cause == STALE and not self._is_old(forest, loop):
             yield "which is not stale"
         asked.add(loop.id)
-        self.met("luck: a rule had something done again" if not event.by else "luck: somebody had something done again")
+        if event.cause == STALE:
+            self.met(f"luck: {'somebody' if event.by else 'a rule'} had something done again")
         if event.cascades and event.landed and event.cause != STALE:
             self.met("luck: a landing had others done again")
 

@@ -246,7 +246,8 @@ def reset_lane(world: World) -> bool:
 
 def redo(world: World) -> bool:
     """Ask for complete work to be done again, as whoever knows of other data would."""
-    loop = _some(world, S.COMPLETE)
+    needed = [each for each in world.loops(S.COMPLETE) if world.shadow.tree.needers.get(each.id)]
+    loop = world.chance.choice(needed) if needed else _some(world, S.COMPLETE)
     if loop is None:
         return False
     base = Taken(others=(f"{loop.id} other data",))
@@ -255,10 +256,10 @@ def redo(world: World) -> bool:
 
 def redo_stale(world: World) -> bool:
     """Ask for all that is stale of a plan to be done again."""
-    plan = world.chance.choice(PLANS)
-    return world.request(
-        f"retry --stale {plan}",
-        lambda forest, now: redoing.redo_stale(forest, [each.id for each in stale_below(forest.tree, plan)], "ann"),
+    old = stale_below(world.shadow.tree)
+    return bool(old) and world.request(
+        f"retry --stale {old[0].plan}",
+        lambda forest, now: redoing.redo_stale(forest, [each.id for each in stale_below(forest.tree)], "ann"),
     )
 
 
@@ -310,8 +311,8 @@ PERSON: Mapping[str, tuple[int, Callable[[World], bool]]] = {
     ),
     "retry": (4, _on_loop("retry", lambda f, i, n: wishes.retry(f, i, "ann", n), S.PARKED, S.FAILED, S.CANCELLED)),
     "retry --fresh": (3, _on_loop("renew", lambda f, i, n: wishes.renew(f, i, "ann"), S.COMPLETE, S.PARKED, S.FAILED)),
-    "redo": (3, redo),
-    "retry --stale": (2, redo_stale),
+    "redo": (4, redo),
+    "retry --stale": (9, redo_stale),
     "reset": (4, _on_loop("reset", lambda f, i, n: wishes.unpark(f, i, "ann"), S.PARKED)),
     "approve": (9, _on_loop("approve", lambda f, i, n: wishes.approve(f, i), S.AWAITING)),
     "reject": (3, _on_loop("reject", lambda f, i, n: wishes.reject(f, i, "no"), S.AWAITING)),

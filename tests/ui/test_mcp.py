@@ -196,6 +196,8 @@ def test_a_wish_is_answered_as_on_the_command_line(busy: Desk) -> None:
         ("approve", {"ids": ["endpoints"]}, "approve endpoints"),
         ("reset", {"ids": ["lane:nothing"]}, "reset lane:nothing"),
         ("retry", {"ids": ["endpoints"], "fresh": True}, "retry endpoints --fresh"),
+        ("retry", {"ids": ["endpoints"], "stale": True}, "retry endpoints --stale"),
+        ("retry", {"stale": True}, "retry --stale"),
         ("cancel", {"ids": ["a", "b"]}, "cancel a b"),
         ("iterate", {"ids": ["endpoints"], "feedback": " "}, "iterate endpoints --feedback ' '"),
         ("pause", {"ids": ["endpoints"], "all": True}, "pause endpoints --all"),
