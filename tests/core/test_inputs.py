@@ -6,12 +6,15 @@ import pytest
 
 from loopr.core import moving
 from loopr.core import observations as o
+from loopr.core.codec import decode
 from loopr.core.entries import Artifact, Entry
 from loopr.core.inputs import differing, has_inputs
-from loopr.core.plan_events import PlanMoved
+from loopr.core.model import decode_loop
+from loopr.core.plan_events import PlanMoved, PlanMoving
 from loopr.core.plan_observations import PlanStands
 from loopr.core.redo_events import RedoAsked
 from loopr.core.taking import taken
+from loopr.core.tips import read_tip
 from loopr.core.workspace_events import PlanBound
 from tests.core.stories import Story, go_on, settings, tell
 
@@ -115,3 +118,13 @@ def test_reasons() -> None:
     first, second = taken("10ad", "ba5eba5eba5e", found).others
     assert first == "p/a data/1, data/2, data/3 and 2 more are others since ba5eba5"
     assert second == "p/b data/1 is another since ba5eba5"
+
+
+def test_a_move_of_an_older_journal_is_read() -> None:
+    """A row and an event from before a move said what it takes over are read as moves that take over nothing."""
+    moving = read_tip(["a", ["a", "n", "adopted", "", ""]]).moving
+    assert moving is not None
+    assert (moving.base, moving.others) == ("", ())
+    event = decode("plan_moving", 1, '{"plan": "p", "old": "a", "new": "n", "why": "adopted"}')
+    assert event == PlanMoving("p", "a", "n", "adopted")
+    assert decode_loop([("id", "p/a"), ("status", "complete")]).inputs == ()
