@@ -245,3 +245,20 @@ def test_a_half_that_came_home_goes_on_from_the_base(repo: Repo) -> None:
     assert repo.git("rev-parse", "loopr/book") == repo.git("rev-parse", "main")
     repo.loopr("start", "plan.md", code=None)
     assert repo.on_branch("book", "pages/f001.md") == "page anew"
+
+
+def test_a_start_beside_an_engine_at_work_takes_the_base(repo: Repo) -> None:
+    """What keeps an engine busy is another plan, so the base is taken at once, and that engine does the chain again."""
+    gate = repo.gate("gate")
+    work = repo.script("slow", "tell at work\nwait_at gate")
+    repo.write({"other.md": f"---\nid: other\nstages:\n  - id: s\n    codes:\n      - {{id: a, run: '{work}'}}\n---\n"})
+    engine = repo.begin("start", "other.md")
+    repo.heard()
+    change(repo, "data/f001.csv", "raw anew\n")
+    before = len(repo.events("lease_granted"))
+    said = repo.loopr("start", "plan.md").err
+    assert f"1 of {FILES} has other inputs (data/f001.csv): {FIRST[0]}" in said
+    assert leased(repo, before) == FIRST
+    assert repo.on_branch("book", "pages/f001.md") == "page anew"
+    gate.open()
+    engine.ended()
