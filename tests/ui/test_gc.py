@@ -328,7 +328,7 @@ def test_a_plan_that_goes_on_lets_go_what_is_over(shop: Desk, ground: Ground) ->
     assert (ran.returncode, b"forget 2 loops of p (2 refs" in ran.stderr) == (2, True)
     assert refs(shop) == before
     answer = shop("gc", "--forget", "p", "-y")
-    assert (answer.code, answer.err) == (0, "forgotten: 2 of 4 loops of p; 1 is complete, 1 is running\n")
+    assert (answer.code, answer.err) == (0, "forgotten: 2 of 4 loops of p; 1 is not done, 1 is running\n")
     assert refs(shop) == [each for each in before if "landed" not in each]
     assert ("branch", "p.c.g1") in rows(shop)["kept"]
 

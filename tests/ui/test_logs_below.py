@@ -60,7 +60,7 @@ def test_one_stream_of_all(shop: Desk, runs: Runs, monkeypatch: pytest.MonkeyPat
     )
     answer = shop("logs", "-f", "p")
     assert answer.out.splitlines() == ["a | one", "a | half", "b | oh", "b | last"]
-    assert "p/b: attempt 1 has ended: exit 4\np/a: attempt 1 has ended: exit 0\n" in answer.err
+    assert "p/b: try 1 has ended: exit 4\np/a: try 1 has ended: exit 0\n" in answer.err
     assert answer.err.endswith("no engine runs here, so nothing goes on by itself: `loopr run`\n")
 
 

@@ -165,5 +165,5 @@ def test_many_are_sent_back_with_one_word(shop: Desk, ground: Ground) -> None:
     answer = shop("iterate", "p", "--feedback", "shorter, please")
     assert (answer.code, "iterate takes 2 loops: p/a, p/b" in answer.err) == (2, True)
     answer = shop("iterate", "p", "--feedback", "shorter, please", "--yes")
-    assert (answer.code, "2 of 3 loops of p sent back; 1 is leased" in answer.err) == (0, True)
+    assert (answer.code, "2 of 3 loops of p sent back; 1 is starting" in answer.err) == (0, True)
     assert [shop.loop(f"p/{each}").iteration for each in "abc"] == [2, 2, 1]

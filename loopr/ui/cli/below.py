@@ -66,7 +66,7 @@ def follow_below(
     def ended(loop: Loop, attempt: int, outcome: Outcome | None) -> None:
         heard[0] += 1
         words = logs.say_outcome(outcome) if outcome is not None else "it does not run any more"
-        frame.note(render.plain(f"{loop.id}: attempt {attempt} has ended: {words}"))
+        frame.note(render.plain(f"{loop.id}: try {attempt} has ended: {words}"))
 
     chorus.ended = ended
     forest, _, _ = follow(

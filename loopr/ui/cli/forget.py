@@ -243,6 +243,6 @@ def _report(frame: Frame, meant: Meant, kept: Sequence[Kept], how: Asked) -> Non
         frame.note(f"{forgotten}: {', '.join(ids)}")
         return
     total = len(meant.loops) + len(meant.left)
-    counts = Counter(people_say(each) for each in meant.left)
+    counts = Counter("not done" if each.status is Status.COMPLETE else people_say(each) for each in meant.left)
     rest = ", ".join(f"{number} {'is' if number == 1 else 'are'} {word}" for word, number in counts.items())
     frame.note(f"{forgotten}: {len(ids)} of {total} loops of {meant.text}{f'; {rest}' if rest else ''}")

@@ -125,7 +125,7 @@ def _headed(frame: Frame, waits: Waits, stat: bool) -> bytes:
     """Return a change under the id of its loop."""
     loop = waits.loop
     name = f"{loop.id} --file" if waits_twice(loop) else loop.id
-    what = f"attempt {loop.attempt}" if waits.kind == WORK else f"an offered file: `loopr approve {name}` takes it"
+    what = f"try {loop.attempt}" if waits.kind == WORK else f"an offered file: `loopr approve {name}` takes it"
     commit = f", {waits.change.new[:12]}" if waits.change is not None else ""
     remark = waits.why or (waits.change.remark if waits.change is not None else "")
     lines = [f"==> {loop.id}  {loop.title} ({what}{commit}) <==", *([remark] if remark else [])]
