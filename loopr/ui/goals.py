@@ -12,7 +12,7 @@ from typing import NamedTuple
 from loopr.core.goals import Goal, Work, goal_plan
 from loopr.core.ladder import Ladder
 from loopr.core.slugs import id_problem, slug
-from loopr.errors import PlanError, SettingsError, UserError
+from loopr.errors import PlanError, Problem, SettingsError, UserError
 from loopr.ui.presets import program_of
 from loopr.ui.requests import Plan
 from loopr.wiring import Workspace
@@ -50,9 +50,7 @@ def write_goal(workspace: Workspace, wanted: Wanted) -> Plan:
         hint = "write a plan whose loops declare their own children"
         raise SettingsError(f"types.{judged} is judged, which the plan of a goal would pass over", hint=hint)
     own = workspace.settings.types[levels[-1]]
-    run, agent = _worker(workspace, own, wanted)
-    goal = goal_plan(wanted.words, ladder, Work(run, agent, _judge(own, wanted.check)), wanted.id)
-    return _plan(workspace, goal)
+    return _plan(workspace, goal_plan(wanted.words, ladder, _work(workspace, own, wanted), wanted.id))
 
 
 def place_goal(plan: Plan) -> bool:
@@ -70,6 +68,23 @@ def ensure_free(plan: Plan) -> None:
     """Refuse a goal whose place is taken by a file that says something else."""
     if plan.path.is_file() and plan.path.read_bytes() != plan.text.encode():
         place_goal(plan)
+
+
+def _work(workspace: Workspace, own: TypeSettings, wanted: Wanted) -> Work:
+    """Return who works for a goal and what judges it; refuse at once whatever of that is not said."""
+    problems: list[Problem] = []
+    run = agent = check = None
+    try:
+        check = _judge(own, wanted.check)
+    except UserError as error:
+        problems += error.problems
+    try:
+        run, agent = _worker(workspace, own, wanted)
+    except UserError as error:
+        problems += error.problems
+    if problems:
+        raise UserError("", problems=problems)
+    return Work(run, agent, check)
 
 
 def _plan(workspace: Workspace, goal: Goal) -> Plan:

@@ -121,6 +121,14 @@ def test_who_works_where_nobody_is_named(
     assert "installed are claude, codex: say --agent claude" in desk("goal", WORDS, "--check", "true").err
 
 
+def test_all_that_is_not_said_is_told_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who names neither a judge nor a worker hears of both."""
+    bare_path(desk, monkeypatch)
+    said = desk("goal", WORDS).err
+    assert "a goal needs what judges it" in said
+    assert "nobody is named who works for the goal" in said
+
+
 @pytest.mark.parametrize("settings", ["code: {run: x, check: y}", "code: {run: x, check: none}"])
 def test_the_type_may_have_the_judge(desk: Desk, settings: str) -> None:
     """Where the type judges its loops, or says that nothing does, a goal needs no check of its own."""
