@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from loopr.core.imported import Item
@@ -22,6 +23,7 @@ _NO_WORK = frozenset(
 )
 _NOT_OPEN = frozenset({"closed", "tombstone", "deferred", "done", "completed", "complete", "resolved", "cancelled"})
 _WAITS = frozenset({"blocks", "conditional-blocks", "waits-for"})
+_IN_WORDS = re.compile(r"\b(?:depends on|blocked by|requires|waits for):?\s+#\d+(?:(?:,| and|, and)\s+#\d+)*", re.I)
 _USUAL_PRIORITY = 2  # of beads, where 0 goes first
 _STEP = 10
 _EXPORTS = {
@@ -58,7 +60,7 @@ def read_export(kind: str, text: str, source: str) -> list[Item]:
             items[item.id], lines[item.id] = item, row.line
     if problems:
         raise PlanError("", problems=problems)
-    return list(items.values())
+    return [_with_words(each, items) if kind == GITHUB else each for each in items.values()]
 
 
 def _rows(kind: str, text: str, source: str) -> Iterator[Row]:
@@ -135,6 +137,13 @@ def _github(said: Mapping[str, Any]) -> Item | None:
         parent=_number(above),
         closed=_text(said, "state").casefold() == "closed" or said.get("closed") is True,
     )
+
+
+def _with_words(item: Item, items: Collection[str]) -> Item:
+    """Add what an issue says in words that it waits for, such as `blocked by #4, #5`, as far as that is exported."""
+    told = [number for found in _IN_WORDS.finditer(item.body) for number in re.findall(r"#(\d+)", found[0])]
+    more = [each for each in told if each in items and each != item.id]
+    return replace(item, needs=tuple(dict.fromkeys((*item.needs, *more)))) if more else item
 
 
 def _line(said: Mapping[str, Any]) -> Item | None:

@@ -6,6 +6,7 @@ What the plan has done already stays in it, whatever the list says by now. Must 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -160,7 +161,8 @@ def _done(workspace: Workspace, plan_id: str) -> set[str]:
 
 def _about(kind: str, source: str) -> str:
     """Say in a plan where it comes from."""
-    again = f"loopr start {source}" if kind == SPEC_KIT else f"loopr start --from {kind} {source}"
+    words = ["loopr", "start", *(() if kind == SPEC_KIT else ("--from", kind)), source]
+    again = " ".join(map(shlex.quote, words))
     return f"{_TAKEN} `{source}`. `{again}` brings it in line with a newer one."
 
 
