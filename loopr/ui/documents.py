@@ -23,6 +23,7 @@ from loopr.ui.stands import ALL_WORDS, is_like
 from loopr.ui.unattended import unattended
 from loopr.ui.unread import behind, is_served, telling, unread
 from loopr.ui.views import Row
+from loopr.ui.whereabouts import whereabouts
 from loopr.wiring import Scenery, Workspace
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     body = views.show(seen.scene, found, seen.now, attempts)
     children = (seen.scene.loops[each] for each in seen.scene.tree.children(found.id))
     body["unread"] = unread(workspace, seen.scene, behind(seen.scene, (found, *children)))
+    body["places"] = whereabouts(workspace, seen.scene, found)
     return body | {"progress": progress_row(seen.scene, [found.id], seen.now)}
 
 

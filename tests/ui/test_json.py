@@ -21,7 +21,7 @@ DOCUMENTS = {
     "unread ready plans inbox",
     "next": "at grants held unread",
     "why a": "id runnable gates offered stale redo score story unread",
-    "show a": "loop attempts children frees denied unread progress",
+    "show a": "loop attempts children frees denied unread progress places",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished ways foretold",
     "start -n p.md": "workspace loops counts progress lanes dry_run plans ways",
 }

@@ -147,7 +147,7 @@ SPELT = {
     "only_errors": "stderr",
     "name": "name",
 }
-SHOWN = {"everything", "depth", "dot", "metrics", "following", "unveiled"}  # how much is drawn, and streams
+SHOWN = {"everything", "depth", "dot", "watch", "metrics", "following", "unveiled"}  # how much is drawn, and streams
 
 
 @pytest.mark.parametrize("name", QUESTION_TOOLS)

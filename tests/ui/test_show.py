@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from loopr.core import observations as o
 from loopr.core.model import Failure, Usage
+from tests.ui.calls import git
 from tests.ui.scenes import COMMANDS, Desk, flat
 
 
@@ -49,6 +50,24 @@ def test_where_a_loop_works(shop: Desk) -> None:
     assert not [line for line in shop.lines("show", "p/a") if line.startswith("worktree")]
     shop.choose()
     assert "worktree  worktrees/p.a.g1" in shop.lines("show", "p/a")
+
+
+def test_where_the_work_of_a_loop_lies(shop: Desk) -> None:
+    """The branch, the landed commit and the folder of the last run are named, each from when it is there."""
+    shop.start(flat(["a"]))
+    places = {"branch": None, "landed": None, "logs": None}
+    assert shop("show", "p/a", "--json").document["places"] == places
+    shop.choose()
+    git(shop.folder, "branch", "loopr/p.a.g1")
+    (shop.folder / ".git/loopr/runs/p.a.g1/1").mkdir(parents=True)
+    places |= {"branch": "loopr/p.a.g1", "logs": ".git/loopr/runs/p.a.g1/1"}
+    assert shop("show", "p/a", "--json").document["places"] == places
+    shop.land("p/a", "k")
+    said = [line.split() for line in shop.lines("show", "p/a")]
+    assert [each for each in said if each[:1] in (["landed"], ["logs"])] == [
+        ["landed", "c0ffee"],
+        ["logs", ".git/loopr/runs/p.a.g1/1"],
+    ]
 
 
 def test_a_long_reason_is_wrapped(shop: Desk) -> None:

@@ -166,6 +166,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("subtree", stands.roll_up(seen.scene, found) if row["below"]["total"] else ""),
         ("ahead", way_words(body["progress"]) if row["below"]["total"] else ""),
         ("worktree", row["worktree"] or ""),
+        *((name, body["places"][name] or "") for name in ("branch", "landed", "logs")),
         ("input", row["input"] or ""),
         ("output", row["output"]),
         ("reason", row["reason"] or ""),
