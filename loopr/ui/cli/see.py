@@ -5,10 +5,12 @@ Each looks once and prints; none changes a byte on disk.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from loopr.core.gates import closed_gates
-from loopr.core.grouping import Waits, queue_depth
+from loopr.core.grouping import Waits, queue
 from loopr.core.model import Loop, Status
 from loopr.core.offering import offered_words
 from loopr.core.policy import OWN_REPO
@@ -51,16 +53,17 @@ def draw_tree(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
         frame.note(NOTHING_YET)
         return
     room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
-    paint, is_ready = render.Paint(frame.color), stands.readiness(scene, now)
+    queued = queue(scene, now)
+    paint, is_ready = render.Paint(frame.color), stands.readiness(scene, now) if queued.ready else _is_not_ready
     lines, said = fold(scene, tops, room, depth), _last_words(frame, scene)
     frame.lines(render.tree_lines(scene, lines, now, frame.room, paint, said=said, is_ready=is_ready, whole=True))
     alone = unattended(scene, now, frame.workspace.engine())
     drawn = [line.loop for line in lines if line.loop is not None]
-    remarks = (part for line in _remarks(seen, alone) for part in render.wrap("", line, frame.room))
+    remarks = (part for line in _remarks(seen, queued.depth, alone) for part in render.wrap("", line, frame.room))
     frame.lines(paint("warn", line) for line in remarks)
     tell_unread(frame, unread(frame.workspace, scene, behind(scene, drawn)))
     loops = list(scene.tree.walk(top))
-    ready = sum(loop.status is Status.PENDING and is_ready(loop) for loop in loops)
+    ready = queued.ready if top is None else sum(loop.status is Status.PENDING and is_ready(loop) for loop in loops)
     frame.lines(stands.footer(views.counts(loops), scene.tree.done_of(tops), frame.room, ready))
 
 
@@ -82,7 +85,12 @@ def _last_words(frame: Frame, scene: Scene) -> render.Said:
     return of_agents(last_words(Runs(frame.workspace.place.state), frame.workspace.hide))
 
 
-def _remarks(seen: Scenery, alone: str) -> list[str]:
+def _is_not_ready(loop: Loop) -> bool:
+    """Say of each loop that it waits, where no loop of the workspace is ready."""
+    return False
+
+
+def _remarks(seen: Scenery, depth: Mapping[str, int], alone: str) -> list[str]:
     """List what a person should know beside the tree: lanes, holds, problems, the queue, that no engine runs."""
     scene, now = seen.scene, seen.now
     lines = render.lane_lines(views.lanes(scene), scene, now) + render.hold_lines(scene, now)
@@ -90,7 +98,7 @@ def _remarks(seen: Scenery, alone: str) -> list[str]:
     lines += [
         f"offered: {render.plain(offered_words(scene, scene.loops[each]))}" for each in sorted(scene.tree.offered)
     ]
-    return [*lines, *warnings(scene, queue_depth(scene, now)), *stale_lines(scene), *filter(None, [alone])]
+    return [*lines, *warnings(scene, depth), *stale_lines(scene), *filter(None, [alone])]
 
 
 class Words(click.Choice[str]):

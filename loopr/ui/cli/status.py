@@ -74,7 +74,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         lines += ["", *render.table(*_project_table(body["projects"], frame.width))]
     lines += render.lane_lines(body["lanes"], seen.scene, seen.now) + render.hold_lines(seen.scene, seen.now)
     if body["inbox"]:
-        lines += ["", "needs you:", *_needs(body["inbox"])]
+        lines += ["", "needs you:", *_needs(body["inbox"], frame.room)]
     told = {f"{name} ({row['kind']})" for row in body["inbox"] for name in row["about"]}
     problems = [each for each in body["problems"] if each["place"] not in told]
     if problems:
@@ -86,18 +86,19 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     return lines + [f"warning: {localized(render.plain(each), seen.now)}" for each in body["warnings"]]
 
 
-def _needs(rows: list[views.Row]) -> list[str]:
+def _needs(rows: list[views.Row], width: int) -> list[str]:
     """List what needs a person, a few of each kind, and what to type."""
     calls = [needed.call_of(each) for each in rows]
     size = max(len(needed.label(each)) for each in calls)
     shown: dict[str, list[str]] = {}
     for each in calls:
-        shown.setdefault(needed.label(each), []).append(
-            f"  {needed.label(each):{size}}  {render.plain(needed.words(each))}"
-        )
-    more = {word: len(lines) - MOST_SHOWN for word, lines in shown.items() if len(lines) > MOST_SHOWN}
-    found = [line for lines in shown.values() for line in lines[:MOST_SHOWN]]
-    return found + [f"  {word:{size}}  … and {n} more: `loopr ls --status {word}`" for word, n in more.items()]
+        shown.setdefault(needed.label(each), []).append(render.plain(needed.words(each)))
+    lines = []
+    for word, texts in shown.items():
+        more = len(texts) - MOST_SHOWN
+        texts[MOST_SHOWN:] = [f"… and {more} more: `loopr ls --status {word}`"] if more > 0 else []
+        lines += [line for text in texts for line in render.wrap(f"  {word:{size}}  ", text, width)]
+    return lines
 
 
 def _sums(body: views.Row, width: int) -> list[str]:

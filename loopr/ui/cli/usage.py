@@ -53,7 +53,9 @@ def _side(one: Sum) -> tuple[str, str, str]:
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Set names to the left and numbers to the right; nothing is cut, so that no sum is ever wrong."""
+    """Set names to the left and numbers to the right, each kind that there is; nothing is cut: no sum is ever wrong."""
+    filled = [place for place, column in enumerate(zip(*rows[1:], strict=True)) if any(column)]
+    rows = [tuple(row[place] for place in filled) for row in rows]
     sizes = [max(map(render.columns, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
