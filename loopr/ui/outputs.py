@@ -77,7 +77,7 @@ def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:
     folders = logs.steps_of(found.folder, step) if step else [found.folder]
     if not folders:
         hint = f"`loopr logs {loop.id}` shows what its command has written"
-        raise NotFound(f"attempt {found.attempt} of {loop.id} has no {step} yet", hint=hint)
+        raise NotFound(f"try {found.attempt} of {loop.id} has no {step} yet", hint=hint)
     return Chosen(loop, found.attempt, found.generation, folders, step)
 
 
@@ -135,11 +135,11 @@ def _none_yet(runs: Runs, loop: Loop, attempt: int | None) -> NotFound:
     known = logs.known_attempts(runs, loop)
     if attempt is not None and known:
         return NotFound(
-            f"there is no output of attempt {attempt} of {loop.id}", hint=f"there is of {', '.join(map(str, known))}"
+            f"there is no output of try {attempt} of {loop.id}", hint=f"there is of {', '.join(map(str, known))}"
         )
     if attempt is not None and attempt <= loop.attempt:
         return NotFound(
-            f"there is no output of attempt {attempt} of {loop.id}",
+            f"there is no output of try {attempt} of {loop.id}",
             hint="logs.keep_attempts and logs.keep_days say how long it is kept",
         )
     return NotFound(

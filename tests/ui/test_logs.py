@@ -93,7 +93,7 @@ def test_checks_and_reviews(shop: Desk, runs: Runs) -> None:
     said = shop.lines("logs", "a", "--check")
     assert said == ["==> check.k1 stdout <==", "no", "==> check.k1 stderr <==", "E1", "==> check.k0 stdout <==", "yes"]
     answer = shop("logs", "a", "--review")
-    assert (answer.code, "attempt 1 of p/a has no review yet" in answer.err) == (3, True)
+    assert (answer.code, "try 1 of p/a has no review yet" in answer.err) == (3, True)
 
 
 def test_the_last_lines(shop: Desk, runs: Runs) -> None:
@@ -110,9 +110,9 @@ def test_none_yet_is_said(shop: Desk, runs: Runs) -> None:
     assert "p/b has no output yet: it is starting" in answer.err
     folder = wrote(runs, "p.a.g1", 1)
     answer = shop("logs", "a")
-    assert (answer.code, answer.out, answer.err) == (0, "", "attempt 1 has written nothing yet\n")
+    assert (answer.code, answer.out, answer.err) == (0, "", "try 1 has written nothing yet\n")
     ended(folder)
-    assert shop("logs", "a").err == "attempt 1 has written nothing\n"
+    assert shop("logs", "a").err == "try 1 has written nothing\n"
     answer = shop("logs", "a", "--attempt", "7")
     assert (answer.code, "there is of 1" in answer.err) == (3, True)
 
@@ -244,7 +244,7 @@ def test_following_until_the_end(shop: Desk, runs: Runs, monkeypatch: pytest.Mon
     )
     answer = shop("logs", "-f", "a")
     assert answer.out.splitlines() == ["one", "two", "==> stderr <==", "oh", "==> stdout <==", "three"]
-    assert answer.err == "attempt 1 has ended: exit 4\n"
+    assert answer.err == "try 1 has ended: exit 4\n"
 
 
 def test_following_an_attempt_that_has_no_folder_yet(shop: Desk, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +258,7 @@ def test_following_ends_with_the_lease(shop: Desk, runs: Runs, monkeypatch: pyte
     wrote(runs, "p.a.g1", 1, "one\n")
     paced(monkeypatch, lambda: shop.end("p/a", Failure.INFRA, "lost"))
     answer = shop("logs", "-f", "a")
-    assert (answer.out, answer.err) == ("one\n", "attempt 1 does not run any more\n")
+    assert (answer.out, answer.err) == ("one\n", "try 1 does not run any more\n")
 
 
 @pytest.mark.parametrize("boot", ["another", ""])
@@ -267,7 +267,7 @@ def test_following_what_nobody_watches(shop: Desk, runs: Runs, boot: str, monkey
     pid = os.getpid() if boot else 2**22 + 1  # a number that is somebody else's by now
     claimed(wrote(runs, "p.a.g1", 1, "one\n"), pid, start_time(os.getpid()), boot)
     paced(monkeypatch)
-    assert shop("logs", "-f", "a") == (0, "one\n", "attempt 1 does not run any more\n")
+    assert shop("logs", "-f", "a") == (0, "one\n", "try 1 does not run any more\n")
 
 
 def test_the_last_words_are_not_lost(tmp_path: Path) -> None:

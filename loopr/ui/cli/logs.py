@@ -101,8 +101,8 @@ class Sink:
 @click.command("logs")
 @click.argument("loop")
 @click.option("-f", "--follow", "following", is_flag=True, help="print what is written, also by all below it")
-@click.option("--attempt", type=click.IntRange(1), metavar="N", help="that attempt, not the latest")
-@click.option("--iteration", type=click.IntRange(1), metavar="N", help="the latest attempt of that iteration")
+@click.option("--try", "--attempt", "attempt", type=click.IntRange(1), metavar="N", help="that try, not the latest")
+@click.option("--iteration", type=click.IntRange(1), metavar="N", help="the latest try after N - 1 refusals")
 @click.option("--check", "step", flag_value="check", help="the output of its check")
 @click.option("--review", "step", flag_value="review", help="the output of its review")
 @click.option("--tail", type=click.IntRange(0), metavar="LINES", help="begin with the last so many lines")
@@ -235,11 +235,11 @@ def _goes_on(loop: Loop, chosen: Chosen) -> bool:
 def _remark(frame: Frame, chosen: Chosen, wrote: bool, following: bool) -> None:
     """Say what the output does not: that there is none, that it is an old one, how the attempt ended."""
     loop, outcome = chosen.loop, logs.outcome_of(chosen.folders[-1])
-    what = f"{'the ' + chosen.step + ' of ' if chosen.step else ''}attempt {chosen.attempt}"
+    what = f"{'the ' + chosen.step + ' of ' if chosen.step else ''}try {chosen.attempt}"
     if chosen.generation != loop.generation:
         frame.note(f"this is of an earlier generation of {loop.id}; the present one has no output yet")
     elif loop.lease is not None and loop.lease.attempt > chosen.attempt:
-        frame.note(f"attempt {loop.lease.attempt} has no output yet; this is attempt {chosen.attempt}")
+        frame.note(f"try {loop.lease.attempt} has no output yet; this is try {chosen.attempt}")
     if not wrote:
         frame.note(f"{what} has written nothing{' yet' if outcome is None else ''}")
     if following:
