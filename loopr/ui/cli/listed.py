@@ -61,7 +61,7 @@ def with_lists(
 def _may_be_list(path: Path) -> bool:
     """Tell whether a file may be a task list, without reading it as one."""
     try:
-        return path.suffix == ".md" and b"] T" in path.read_bytes()
+        return path.suffix == ".md" and path.is_file() and b"] T" in path.read_bytes()
     except OSError:
         return False
 
