@@ -10,6 +10,7 @@ import json
 import re
 from typing import NamedTuple
 
+from loopr.core.entries import Command
 from loopr.core.ladder import Ladder
 from loopr.core.slugs import one_line, slug
 
@@ -22,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\ud
 class Work(NamedTuple):
     """Who does the work and what judges it, where the type does not say so."""
 
-    run: str | None = None
+    run: Command | None = None
     agent: str | None = None
     check: str | None = None
 
@@ -35,10 +36,14 @@ class Goal(NamedTuple):
 
 
 def goal_plan(words: str, ladder: Ladder, work: Work, own_id: str = "") -> Goal:
-    """Write the plan of one loop, at the end of the ladder, whose task the words are."""
+    """Write the plan of one loop whose task the words are.
+
+    It is at the end of the ladder; where levels between are judged, it just does the work at the first of them.
+    """
     said = _CONTROL.sub("", words.replace("\r\n", "\n").replace("\r", "\n")).strip()
     title, goal_id = title_of(said), own_id or id_of(said)
     root, *levels = ladder.levels()
+    levels = levels[:1] if ladder.judged_between() else levels
     lines = ["---", f"id: {goal_id}", f"title: {_quoted(title)}"]
     indent, above = "", root
     for name in levels:
@@ -48,6 +53,7 @@ def goal_plan(words: str, ladder: Ladder, work: Work, own_id: str = "") -> Goal:
     lines += [f"{indent}body: {_quoted(said)}"] if said != title else []
     told = zip(("run", "agent", "check"), work, strict=True)
     lines += [f"{indent}{key}: {_quoted(value)}" for key, value in told if value]
+    lines += [f"{indent}leaf: true"] if work.agent and ladder.child(levels[-1]) is not None else []
     lines += ["---", f"# {title}"]
     lines += ["", said] if said != title else []
     return Goal(goal_id, "\n".join(lines) + "\n")
@@ -70,6 +76,6 @@ def id_of(words: str) -> str:
     return f"{kept}-{hashlib.sha256(words.encode()).hexdigest()[:_MARK]}"
 
 
-def _quoted(text: str) -> str:
-    """Write a text as YAML reads it back, whatever is in it."""
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(said: Command) -> str:
+    """Write a text, or the words of a command, as YAML reads it back, whatever is in it."""
+    return json.dumps(said, ensure_ascii=False)

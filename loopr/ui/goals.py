@@ -46,11 +46,11 @@ def write_goal(workspace: Workspace, wanted: Wanted) -> Plan:
         raise SettingsError(
             "the ladder ends at the plan: nothing below it could work for a goal", hint="give it a child"
         )
-    if judged := ladder.judged_between():
-        hint = "write a plan whose loops declare their own children"
-        raise SettingsError(f"types.{judged} is judged, which the plan of a goal would pass over", hint=hint)
     own = workspace.settings.types[levels[-1]]
-    return _plan(workspace, goal_plan(wanted.words, ladder, _work(workspace, own, wanted), wanted.id))
+    work = _work(workspace, own, wanted)
+    if ladder.judged_between() and work.run is None and work.agent is None:
+        work = work._replace(run=own.run, agent=own.agent)  # at another level nobody else would work for it
+    return _plan(workspace, goal_plan(wanted.words, ladder, work, wanted.id))
 
 
 def place_goal(plan: Plan) -> bool:

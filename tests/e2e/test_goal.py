@@ -43,6 +43,14 @@ def test_an_agent_works_for_a_goal(repo: Repo) -> None:
     assert repo.on_branch("be-friendly", "hello.txt") == "hello"
 
 
+def test_a_goal_beside_types_that_are_judged(repo: Repo) -> None:
+    """Where specs hand over what is checked, a goal's one loop is judged by the goal's own check, and lands."""
+    repo.settings("types: {spec: {check: test -e never}, code: {run: echo hello > hello.txt}}\n")
+    repo.loopr("goal", "Greet", "--check", "grep -q hello hello.txt")
+    assert repo.on_branch("greet", "hello.txt") == "hello"
+    assert repo.statuses() == {"greet": "complete", "greet/spec": "complete"}
+
+
 def test_a_goal_that_is_never_reached_in_its_time(repo: Repo) -> None:
     """With --until nothing more is started after it, and the exit code says that it is not done."""
     ended = repo.loopr("goal", "Never", "--check", "false", "--run", "echo x >> x", "--until", "0s", "--json", code=75)

@@ -76,7 +76,6 @@ def test_a_dry_run_prints_the_plan(desk: Desk) -> None:
         ("", ["--check", "true", "--agent", "claude"], (78, "there is no program claude")),
         ("", ["--check", "true", "--run", "x", "--id", "A B"], (2, "--id a-b")),
         ("code: {run: x, check: y}", ["--check", "none"], (2, "types.code has a judge of its own")),
-        ("spec: {check: y}", ["--check", "true", "--run", "x"], (78, "types.spec is judged, which the plan of a goal")),
         ("plan: {child: null}", ["--check", "true", "--run", "x"], (78, "the ladder ends at the plan")),
     ],
 )
@@ -119,6 +118,22 @@ def test_who_works_where_nobody_is_named(
     bare_path(desk, monkeypatch, "codex", "claude")
     desk.write("loopr.yml", "version: 1\n")
     assert "installed are claude, codex: say --agent claude" in desk("goal", WORDS, "--check", "true").err
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "lines"),
+    [
+        ("{}", ["--run", "x"], ['    run: "x"', '    check: "y"']),
+        ("{run: [make, code]}", [], ['    run: ["make", "code"]', '    check: "y"']),
+        ("{agent: claude}", [], ['    agent: "claude"', '    check: "y"', "    leaf: true"]),
+    ],
+)
+def test_a_ladder_whose_middle_is_judged(desk: Desk, code: str, options: list[str], lines: list[str]) -> None:
+    """The goal just does the work at the first level: a plan that is written out would pass over the judge."""
+    desk.write("bin/claude", "#!/bin/sh\n").chmod(0o755)
+    desk.write("loopr.yml", f"version: 1\ntypes: {{spec: {{check: make spec}}, code: {code}}}\n")
+    text = desk("goal", WORDS, "--check", "y", *options, "--dry-run").out
+    assert text.splitlines()[3:-2] == ["specs:", "  - id: spec", f'    title: "{WORDS}"', *lines]
 
 
 def test_all_that_is_not_said_is_told_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
