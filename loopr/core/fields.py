@@ -124,7 +124,8 @@ def _hint(ladder: Ladder, type_name: str, key: str, keys: tuple[str, ...]) -> st
     child = ladder.child(type_name)
     if child is None:
         return f"the type {type_name} has no children"
-    return f"the children of type {type_name} are called `{ladder.keys(type_name)[0]}`"
+    just = f"; a {child} with a `run` of its own just does the work" if ladder.child(child) is not None else ""
+    return f"the children of type {type_name} are called `{ladder.keys(type_name)[0]}`{just}"
 
 
 def read_children(reading: Reading, value: Marked, parent_type: str, depth: int) -> tuple[Entry, ...]:
