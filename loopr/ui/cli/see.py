@@ -173,10 +173,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("used", _used(row["usage"])),
         ("subtree", stands.roll_up(seen.scene, found) if row["below"]["total"] else ""),
         ("ahead", way_words(body["progress"]) if row["below"]["total"] else ""),
-        ("worktree", row["worktree"] or ""),
-        *((name, body["places"][name] or "") for name in ("branch", "landed", "logs")),
-        ("input", row["input"] or ""),
-        ("output", row["output"]),
+        *_places(row, body["places"]),
         ("reason", row["reason"] or ""),
         ("refused", "; ".join(map(render.plain, body["denied"]))),
         ("created", say_clock(found.created, seen.now)),
@@ -186,6 +183,12 @@ def show_verb(frame: Frame, loop: str) -> None:
     if rows:
         frame.lines(["", *render.table(rows, frame.room, whole=True)])
     tell_unread(frame, body["unread"])
+
+
+def _places(row: views.Row, places: views.Row) -> list[tuple[str, str]]:
+    """Say where the work of a loop lies, and what it reads and hands over."""
+    lies = [(name, places[name] or "") for name in ("branch", "landed", "logs")]
+    return [("worktree", row["worktree"] or ""), *lies, ("input", row["input"] or ""), ("output", row["output"])]
 
 
 def _home_of(scene: Scene, loop: Loop) -> str:
