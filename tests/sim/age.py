@@ -11,10 +11,7 @@ from loopr.core.redo import STALE
 from loopr.core.redo_events import RedoAsked, RedoBegan, RoundBegan
 from loopr.core.staleness import is_stale, stale_below
 
-MET = (
-    *("something became stale", "a rule had something done again", "somebody had something done again"),
-    "a landing had others done again",
-)
+MET = ("something became stale", "a rule had something done again", "a landing had others done again")
 
 
 class Age:

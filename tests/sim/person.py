@@ -256,11 +256,11 @@ def redo(world: World) -> bool:
 
 def redo_stale(world: World) -> bool:
     """Ask for all that is stale of a plan to be done again."""
-    old = stale_below(world.shadow.tree)
-    return bool(old) and world.request(
-        f"retry --stale {old[0].plan}",
+    world.request(
+        "retry --stale",
         lambda forest, now: redoing.redo_stale(forest, [each.id for each in stale_below(forest.tree)], "ann"),
     )
+    return True
 
 
 def stop_engine(world: World) -> bool:
