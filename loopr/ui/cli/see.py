@@ -154,8 +154,7 @@ def show_verb(frame: Frame, loop: str) -> None:
     if frame.as_json:
         frame.document(body)
         return
-    row = body["loop"]
-    found = seen.scene.loops[row["id"]]
+    row, found = body["loop"], seen.scene.loops[body["loop"]["id"]]
     waits = next((gate["reason"] for gate in row["gates"]), "") if found.status is not Status.COMPLETE else ""
     pairs = [
         ("id", row["id"]),
