@@ -179,8 +179,7 @@ def show_verb(frame: Frame, loop: str) -> None:
     ]
     frame.lines([*render.block(pairs, frame.width), *_try_lines(body["attempts"], seen.now, frame.width)])
     rows = [(each["id"], each["type"], each["state"], each["title"]) for each in body["children"]]
-    if rows:
-        frame.lines(["", *render.table(rows, frame.room, whole=True)])
+    frame.lines(["", *render.table(rows, frame.room, whole=True)] if rows else [])
     tell_unread(frame, body["unread"])
 
 
