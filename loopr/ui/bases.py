@@ -136,24 +136,6 @@ def other_inputs(workspace: Workspace, scene: Scene, plan: str) -> str:
     return gone.words if gone is not None and gone.found.others else ""
 
 
-def base_has_news(workspace: Workspace, scene: Scene, plan: str) -> bool:
-    """Say whether the base of a plan has something for it, or a person's checkout has: a start tells of it."""
-    from loopr.world.place import commit_of
-
-    bound, top = scene.shared.plans[plan], workspace.place.repository
-    follows = workspace.settings.plan_base == FOLLOW
-    if top is None or not bound.base_branch or not (follows or has_inputs(scene, plan)):
-        return False
-    from loopr.ui.inputs import uncommitted_inputs
-
-    if uncommitted_inputs(workspace, scene, plan):
-        return True
-    if commit_of(top, f"refs/heads/{bound.base_branch}") in (bound.base_commit, scene.shared.tip(plan).at):
-        return False
-    gone = look(workspace, scene, plan)
-    return gone is not None and bool(gone.found.others or (follows and not gone.along))
-
-
 def _lacks(gone: Gone, plan: str) -> str:
     """Say that the base has what a plan does not have, and how it gets there."""
     short = gone.ground.short_branch(plan)

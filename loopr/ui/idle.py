@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from loopr.core.inputs import has_inputs
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import SettingsError
-from loopr.ui.bases import base_has_news
 from loopr.ui.older import owes_redo
 from loopr.ui.unread import unread
 from loopr.wiring import Workspace, differs
 from loopr.world.place import commit_of
+
+FOLLOW = "follow"
+NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 
 
 class Idle(NamedTuple):
@@ -71,7 +74,7 @@ def _is_done(workspace: Workspace, scene: Scene, plan: str) -> bool:
     loops = list(scene.tree.walk(plan))
     offered = any(each.offers.offered or each.offers.unread for each in loops)
     missing = any(each.artifact and not each.on_disk for each in loops)
-    if any(each.redoing or each.outdated for each in loops) or base_has_news(workspace, scene, plan):
+    if any(each.redoing or each.outdated for each in loops) or _base_has_news(workspace, scene, plan):
         return False
     return (
         not offered and not missing and _stands(workspace, plan, tip.at) and not unread(workspace, scene, loops, None)
@@ -105,3 +108,21 @@ def _has_landed(scene: Scene, plan: str) -> bool:
     """Say whether a loop of a plan has gone beyond where it began."""
     base = scene.shared.plans[plan].base_commit
     return any(each.landed not in ("", base) for each in scene.tree.walk(plan))
+
+
+def _base_has_news(workspace: Workspace, scene: Scene, plan: str) -> bool:
+    """Say whether the base of a plan has something for it, or a person's checkout has: a start tells of it."""
+    bound, top = scene.shared.plans[plan], workspace.place.repository
+    follows = workspace.settings.plan_base == FOLLOW
+    if top is None or not bound.base_branch or not (follows or has_inputs(scene, plan)):
+        return False
+    from loopr.ui.inputs import uncommitted_inputs
+
+    if uncommitted_inputs(workspace, scene, plan):
+        return True
+    if commit_of(top, f"refs/heads/{bound.base_branch}") in (bound.base_commit, scene.shared.tip(plan).at):
+        return False
+    from loopr.ui.bases import look  # slow to import
+
+    gone = look(workspace, scene, plan)
+    return gone is not None and bool(gone.found.others or (follows and not gone.along))

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from loopr.errors import UserError
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame
-from loopr.ui.enqueueing import rehearse
-from loopr.ui.gate import pass_gate
-from loopr.ui.requests import Plan
 
 if TYPE_CHECKING:
     from loopr.ui.lists import Listed
+    from loopr.ui.requests import Plan
 
 KINDS = ("beads", "github", "jsonl", "spec-kit")
 MOST_REMARKS = 10
@@ -38,6 +36,8 @@ def with_lists(
         raise UserError("--id names the plan of one list", hint="name one file, and with --from what it is")
     if kind is None and not any(map(_may_be_list, paths)):
         return paths, []
+    from loopr.ui.enqueueing import rehearse
+    from loopr.ui.gate import pass_gate
     from loopr.ui.lists import kind_of, place_list, read_list  # most plans are none
 
     workspace = frame.workspace
