@@ -63,8 +63,9 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
 
 def _foretold(engine: Engine, workspace: Workspace, done: Enqueued) -> Enqueued:
     """Add what is told of a plan on paper: what its commands would not find, what nothing judges, its base."""
+    lying = (*uncommitted(engine, workspace, done.plan), *uncommitted_inputs(workspace, engine.forest, done.plan))
     return done._replace(
-        uncommitted=uncommitted(engine, workspace, done.plan),
+        uncommitted=lying,
         unjudged=unjudged(engine, workspace, done.plan),
         base=other_inputs(workspace, engine.forest, done.plan) if done.known else "",
     )

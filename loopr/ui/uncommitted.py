@@ -42,6 +42,7 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
     ignored = ignored_among(ground.users_door, [each for each in absent if each not in copied])
     rest = [each for each in absent if each not in copied and each not in ignored]
     told = []
+    rest = _not_there(ground, commit, rest)
     if rest:
         told.append(f"not committed as here: {_few(rest)}; loops work on what is committed, so commit first")
     if nowhere := _nowhere(ground, commit, commands):
@@ -49,6 +50,18 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
     if ignored:
         told.append(f"ignored by git: {_few(ignored)}; loops get a copy if {ground.include} names it")
     return tuple(told)
+
+
+def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> list[str]:
+    """Leave out the files that are committed here, and that a plan has too: its loops have changed those themselves."""
+    from loopr.world.place import head_of
+    from loopr.world.repo.named import files_among, only_here
+
+    head = head_of(ground.top).commit if ground.top is not None and paths else ""
+    if head in ("", commit):
+        return list(paths)
+    edited, there = set(only_here(ground, head, paths)), set(files_among(ground, commit, paths))
+    return [each for each in paths if each in edited or each not in there]
 
 
 def _nowhere(ground: Ground, commit: str, commands: Sequence[Command | None]) -> list[str]:

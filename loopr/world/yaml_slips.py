@@ -101,7 +101,9 @@ def _colon(it: _Complaint) -> Slip | None:
     found = _SECOND_COLON.match(it.text)
     if found and len(found["head"]) <= it.col:
         rest = found["rest"].replace("\\", "\\\\").replace('"', '\\"')
-        hint = f'put a text that holds `: ` in quotes: {found["head"].strip()} "{_short(rest)}"'
+        head = found["head"].strip()
+        whole = f'in quotes: {head} "{rest}"' if len(rest) <= _LONGEST else f"on lines of its own, below `{head} |`"
+        hint = f"put a text that holds `: ` {whole}"
         return it.slip("not valid YAML: a second `: ` on one line", hint)
     above = _above(it)
     if above is None:

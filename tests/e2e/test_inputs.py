@@ -187,9 +187,11 @@ def test_who_is_at_work_during_an_update_is_done_again_afterwards(repo: Repo) ->
 def test_what_is_not_committed_is_named_and_does_not_count(repo: Repo) -> None:
     """A file that is another in the checkout only leads to no work, and `start` says so."""
     repo.write({"data/f001.csv": "raw anew\n", "data/new.csv": "nobody's\n"})
+    told = "not committed as here: data/f001.csv, which 1 loop names as inputs"
+    assert told in repo.loopr("start", "--dry-run", "plan.md").err
     again, said = restart(repo)
     assert again == []
-    assert "not committed as here: data/f001.csv, which 1 loop names as inputs" in said
+    assert told in said
 
 
 def test_a_start_with_nothing_to_do_writes_nothing(repo: Repo) -> None:
