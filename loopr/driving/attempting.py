@@ -40,6 +40,7 @@ from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import take_over, take_together
+from loopr.world.repo.newer import make_newer
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
 from loopr.world.repo.tips import alone_with_plans
@@ -200,6 +201,8 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
             take_together(ground, task.name, task.tip, kit.clock())
         put_steps_back(kit, task, ground, lambda: None)  # all is committed
         base = take_over(ground, task.name, task.tip, kit.clock()).tip
+    if worktree.fresh and task.loop.landed:  # it is done again
+        make_newer(ground, worktree.folder, task.loop.landed, base)
     return _note_spot(kit, task, Spot(worktree.folder, base))
 
 

@@ -123,7 +123,8 @@ def _landed(forest: Forest, loop: Loop, event: e.Landed) -> Words:
     if event.commit:
         return "landed", *figures, back
     declared = len(forest.tree.children(loop.id))
-    return "done", *figures, f"{declared} declared" if declared else left_by(forest, loop), back
+    nothing = "no file changed" if loop.landed else left_by(forest, loop)  # it has landed something before
+    return "done", *figures, f"{declared} declared" if declared else nothing, back
 
 
 def _passed(loop: Loop, event: e.Passed, now: int) -> Words:

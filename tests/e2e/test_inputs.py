@@ -264,3 +264,45 @@ def test_a_start_beside_an_engine_at_work_takes_the_base(repo: Repo) -> None:
     assert repo.on_branch("book", "pages/f001.md") == "page anew"
     gate.open()
     engine.ended()
+
+
+MAKE = "out/%.txt: in/%.txt\n\tmkdir -p out && cp $< $@\n\nzine/%.txt: out/%.txt\n\tmkdir -p zine && cp $< $@\n"
+
+
+def made(number: int) -> str:
+    """Write two entries: what make makes of a file, and of that."""
+    first = (
+        f"{{id: o{number}, run: 'make out/{number}.txt', check: 'test -s out/{number}.txt', inputs: [in/{number}.txt]}}"
+    )
+    then = f"{{id: z{number}, run: 'make zine/{number}.txt', check: 'test -s zine/{number}.txt', needs: [o{number}]}}"
+    return f"      - {first}\n      - {then}\n"
+
+
+@pytest.mark.parametrize("home", [land, squash, None], ids=["after land", "after a squashed pull request", "not home"])
+def test_make_sees_which_files_are_newer(tmp_path: Path, home: object) -> None:
+    """A product that is checked out anew is older than an input that has changed, whatever git came to first."""
+    numbers = range(1, 4)
+    with opened(tmp_path) as repo:
+        repo.found({"Makefile": MAKE, **{f"in/{each}.txt": "old\n" for each in numbers}})
+        repo.settings("types:\n  plan: {child: stage}\n  stage: {child: code}\n  code: {}\n")
+        entries = "".join(map(made, numbers))
+        repo.write({"plan.md": f"---\nid: mk\nstages:\n  - id: s\n    codes:\n{entries}---\n# Made\n"})
+        repo.loopr("start", "plan.md")
+        for word in ("new", "newest"):
+            if callable(home):
+                home(repo, "mk")
+                assert "nothing to do" in repo.loopr("start", "plan.md").err
+                assert "not brought home" not in repo.loopr("status").out
+            for each in numbers:
+                change(repo, f"in/{each}.txt", f"{word}\n")
+            restart(repo)
+            assert [repo.on_branch("mk", f"zine/{each}.txt") for each in numbers] == [word] * len(numbers)
+
+
+def test_land_of_what_has_come_home_under_another_name_brings_nothing(repo: Repo) -> None:
+    """After a squashed pull request `land` makes no commit, and no verb names the plan as not at home."""
+    squash(repo)
+    before = repo.git("rev-parse", "main")
+    assert "land book" not in repo.loopr("run").err
+    assert "main has all of book already" in repo.loopr("land", "book", "--yes").err
+    assert repo.git("rev-parse", "main") == before

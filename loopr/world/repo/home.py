@@ -64,6 +64,8 @@ def _joined(
     if files:
         hint = by_hand(plan, tip, onto)
         return "", Problem(f"{branch} conflicts with {onto} in {', '.join(files)}", hint=hint)
+    if tree == tree_of(door, old):  # as after a squashed pull request
+        return old, None
     return make_commit(door, tree, [old, tip], message), None
 
 
@@ -78,8 +80,17 @@ def is_home(ground: Ground, stands: str, onto: str) -> bool:
     """Say whether a branch has all of a plan, or the plan has nothing that could come home."""
     if not stands:
         return True
-    base = read_refs(ground.users_door, HEADS + onto).get(HEADS + onto, "") if onto else ""
-    return bool(base) and is_ancestor(ground.users_door, stands, base)
+    door = ground.users_door
+    base = read_refs(door, HEADS + onto).get(HEADS + onto, "") if onto else ""
+    return bool(base) and (is_ancestor(door, stands, base) or brings_nothing(door, stands, base))
+
+
+def brings_nothing(door: Door, tip: str, base: str) -> bool:
+    """Say whether a branch has all of a plan under other names, as after a squashed pull request."""
+    if not merge_base(door, tip, base):
+        return False
+    tree, files, _ = merge_trees(door, base, tip)
+    return not files and tree == tree_of(door, base)
 
 
 def _no_branch(plan: str, onto: str) -> Problem:
