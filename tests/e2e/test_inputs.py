@@ -281,7 +281,7 @@ def made(number: int) -> str:
 @pytest.mark.parametrize("home", [land, squash, None], ids=["after land", "after a squashed pull request", "not home"])
 def test_make_sees_which_files_are_newer(tmp_path: Path, home: object) -> None:
     """A product that is checked out anew is older than an input that has changed, whatever git came to first."""
-    numbers = range(1, 4)
+    numbers = range(1, 9)
     with opened(tmp_path) as repo:
         repo.found({"Makefile": MAKE, **{f"in/{each}.txt": "old\n" for each in numbers}})
         repo.settings("types:\n  plan: {child: stage}\n  stage: {child: code}\n  code: {}\n")
