@@ -21,7 +21,7 @@ OURS: Mapping[str, tuple[str, ...]] = {
     "id": ("key", "slug", "identifier", "uid"),
     "body": ("prompt", "description", "desc", "instructions", "instruction", "details", "text", "content",
              "goal", "notes", "message"),
-    "files": ("paths", "path", "outputs", "targets", "touches"),
+    "files": ("paths", "path", "touches"),
     "agent": ("assistant", "engine", "provider", "client", "tool", "runner", "assignee"),
     "parallel": ("sequential", "serial", "order", "concurrent", "parallelizable"),
     "priority": ("weight", "importance", "urgency", "rank"),
@@ -49,6 +49,8 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
         "review", "approve", "lane", "judge_lane", "wrap", "escalate", "fallback", "protect", "protect_added", "clean",
         "trust_outline", "may"),
     "a plan lands on the branch `loopr/PLAN`, and begins at `git.base` of loopr.yml": ("branch", "base", "base_branch"),
+    "what must be there afterwards is what the check looks at: `check: test -s FILE`": (
+        "outputs", "output", "targets", "target", "produces", "creates", "artifacts"),
     "settings stand in loopr.yml": ("version", "types", "projects", "concurrency", "settings", "config", "hooks"),
     "nothing reads it: say it in `{body}` if whoever does the work should know": (
         "tags", "labels", "owner", "author", "date", "created", "updated", "estimate", "points", "issue", "url", "link",

@@ -64,6 +64,17 @@ def with_inputs(scene: Scene, plan: str) -> Iterator[tuple[Loop, tuple[str, ...]
         below[loop.id] = above if not own or _works(loop) else (*above, *own)
 
 
+def unmatched(scene: Scene, plan: str, paths: Collection[str]) -> dict[str, list[str]]:
+    """List the patterns of a plan's inputs that no path fits, each with the loops that name it themselves."""
+    named = _matching(paths)
+    found: dict[str, list[str]] = {}
+    for loop in scene.tree.walk(plan) if plan in scene.loops else ():
+        for pattern in dict.fromkeys(loop.inputs):
+            if loop.status not in _OVER and not named(pattern):
+                found.setdefault(pattern, []).append(loop.id)
+    return found
+
+
 def has_inputs(scene: Scene, plan: str) -> bool:
     """Say whether inputs hold for a loop of a plan."""
     return next(with_inputs(scene, plan), None) is not None

@@ -64,7 +64,7 @@ _NOT_OVER = "wait until it has ended, or `loopr cancel` it first"
 _GONE = "it is not declared any more, so nothing of it will run"
 _AGAIN: Mapping[Status, str] = {
     Status.PENDING: "it waits its turn by itself: `loopr why` says for what",
-    Status.COMPLETE: "`loopr retry --fresh` makes it anew",
+    Status.COMPLETE: "`loopr retry --fresh {}` makes it anew",
     Status.INVALIDATED: _GONE,
 }
 
@@ -160,7 +160,9 @@ def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
     if loop_id not in late and loop.status not in _STUCK:
         held = next((f"`loopr resume {each.id}`" for each in scene.tree.walk(loop_id) if each.hold is not None), "")
         raise does_not_fit(
-            loop, "retry", f"{held} lets go on what is held" if held else _AGAIN.get(loop.status, _NOT_OVER)
+            loop,
+            "retry",
+            f"{held} lets go on what is held" if held else _AGAIN.get(loop.status, _NOT_OVER).format(loop_id),
         )
     below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
     for each in below:

@@ -16,7 +16,7 @@ from loopr.errors import EngineHeld
 from loopr.ui import views
 from loopr.ui.bases import Wants, other_inputs, start_from_base
 from loopr.ui.edits import headline
-from loopr.ui.inputs import uncommitted_inputs
+from loopr.ui.inputs import absent_inputs, uncommitted_inputs
 from loopr.ui.offers import ask_on_offers
 from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, ensure_room, nobody
 from loopr.ui.uncommitted import uncommitted
@@ -63,12 +63,18 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
 
 def _foretold(engine: Engine, workspace: Workspace, done: Enqueued) -> Enqueued:
     """Add what is told of a plan on paper: what its commands would not find, what nothing judges, its base."""
-    lying = (*uncommitted(engine, workspace, done.plan), *uncommitted_inputs(workspace, engine.forest, done.plan))
+    lying = _lying(engine, workspace, done.plan)
     return done._replace(
         uncommitted=lying,
         unjudged=unjudged(engine, workspace, done.plan),
         base=other_inputs(workspace, engine.forest, done.plan) if done.known else "",
     )
+
+
+def _lying(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
+    """Say which files that a plan names are not committed as they are here, or are nowhere."""
+    inputs = *uncommitted_inputs(workspace, engine.forest, plan), *absent_inputs(workspace, engine.forest, plan)
+    return (*uncommitted(engine, workspace, plan), *inputs)
 
 
 def _anybody(text: str) -> bool:
@@ -129,6 +135,6 @@ def _bring_in(
     before = set(engine.forest.tree.redoing)
     base = start_from_base(engine, workspace, plan.id, wants)
     asked = tuple(each for each in sorted(engine.forest.tree.redoing) if each not in before)
-    lying = (*uncommitted(engine, workspace, plan.id), *uncommitted_inputs(workspace, engine.forest, plan.id))
+    lying = _lying(engine, workspace, plan.id)
     done = done._replace(changed=(*done.changed, *asked), base=base, uncommitted=lying)
     return done._replace(unjudged=unjudged(engine, workspace, plan.id))

@@ -5,30 +5,62 @@ Must never commit anything, nor know when a plan takes over its base.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from loopr.core.inputs import differing, has_inputs
+from loopr.core.inputs import differing, has_inputs, unmatched
 from loopr.core.scene import Scene
 
 if TYPE_CHECKING:
     from loopr.wiring import Workspace
+    from loopr.world.repo.ground import Ground
 
 MOST_NAMED = 5
 
 
 def uncommitted_inputs(workspace: Workspace, scene: Scene, plan: str) -> tuple[str, ...]:
     """Say which inputs of a plan are others in the checkout than in its commit: what is not committed never counts."""
-    from loopr.grounds import ground_of_plan
     from loopr.world.repo.edited import edited
 
+    ground = _ground(workspace, scene, plan)
+    return tuple(_edited(scene, plan, edited(ground))) if ground is not None else ()
+
+
+def absent_inputs(workspace: Workspace, scene: Scene, plan: str) -> tuple[str, ...]:
+    """Say which inputs of a plan are no file of its base."""
+    from loopr.world.repo.named import paths_of
+
+    ground = _ground(workspace, scene, plan)
+    if ground is None:
+        return ()
+    return tuple(_unmatched(scene, plan, paths_of(ground, scene.shared.plans[plan].base_commit)))
+
+
+def _ground(workspace: Workspace, scene: Scene, plan: str) -> Ground | None:
+    """Open the repository of a plan with inputs that has a base."""
+    from loopr.grounds import ground_of_plan
+
     bound = scene.shared.plans.get(plan)
-    if bound is None or not bound.base_commit or not has_inputs(scene, plan):
-        return ()
-    ground = ground_of_plan(workspace, scene, plan)
-    found = differing(scene, plan, edited(ground)) if ground is not None else None
-    if found is None or not found.others:
-        return ()
+    is_asked = bound is not None and bound.base_commit and has_inputs(scene, plan)
+    return ground_of_plan(workspace, scene, plan) if is_asked else None
+
+
+def _edited(scene: Scene, plan: str, files: Sequence[str]) -> Iterator[str]:
+    """Name the inputs among the files that are edited and not committed."""
+    found = differing(scene, plan, files)
+    if not found.others:
+        return
     paths = list(dict.fromkeys(path for each in found.others for path in each.paths))
     named = ", ".join(paths[:MOST_NAMED]) + (", …" if len(paths) > MOST_NAMED else "")
     loops = f"{len(found.others)} loop{' names' if len(found.others) == 1 else 's name'}"
-    return (f"not committed as here: {named}, which {loops} as inputs; what is not committed does not count",)
+    yield f"not committed as here: {named}, which {loops} as inputs; what is not committed does not count"
+
+
+def _unmatched(scene: Scene, plan: str, files: Sequence[str]) -> Iterator[str]:
+    """Name the inputs that are no file of the base: a slip, or what other loops make."""
+    found = unmatched(scene, plan, files)
+    if found:
+        patterns = ", ".join(islice(found, MOST_NAMED)) + (", …" if len(found) > MOST_NAMED else "")
+        loop = next(iter(found.values()))[0]
+        yield f"no file of the base is {patterns}, an input of {loop}; what loops make is no input, `needs` is for that"

@@ -45,6 +45,9 @@ def last_seq(repo: Repo) -> int:
 
 # --- what is refused ------------------------------------------------------------------------------------------------
 
+SAID = {"pending": "waiting", "leased": "starting", "awaiting": "waiting for approval", "complete": "done"}
+SAID["invalidated"] = "undeclared"
+"""How people are told of a status that has another name among them."""
 DECIDED = "only a loop that waits for approval can be decided on"
 GONE = "it is not declared any more, so nothing of it will run"
 NOT_OVER = "wait until it has ended, or `loopr cancel` it first"
@@ -61,7 +64,7 @@ REFUSED: dict[str, dict[str, str]] = {
     },
     "retry": {
         "pending": "it waits its turn by itself: `loopr why` says for what",
-        "complete": "`loopr retry --fresh` makes it anew",
+        "complete": "`loopr retry --fresh {}` makes it anew",
         "invalidated": GONE,
         **BUSY,
     },
@@ -87,11 +90,12 @@ def test_what_does_not_fit_is_refused_as_a_whole(still: Repo, verb: str) -> None
     fits = [f"{each}-x" for each in STATUSES if each not in wrong]
     ended = still.loopr(*verb.split(), *fits, *(f"{each}-x" for each in wrong), "--json", code=2)
     word = " ".join(each for each in verb.split() if each not in ("--yes", "--feedback", "more"))
-    said = {each: f"cannot {word} {TOP}{each}-x: it is {STATUSES[each]}" for each in wrong}
-    lines = [f"{said[each]} ({hint})" for each, hint in wrong.items()]
+    said = {each: f"cannot {word} {TOP}{each}-x: it is {SAID.get(each, each)}" for each in wrong}
+    hints = {each: hint.format(f"{TOP}{each}-x") for each, hint in wrong.items()}
+    lines = [f"{said[each]} ({hint})" for each, hint in hints.items()]
     if len(wrong) == 1:
         lines = list(said.values())
-        assert ended.document["error"]["hint"] in wrong.values()
+        assert ended.document["error"]["hint"] in hints.values()
     assert sorted(ended.document["error"]["message"].splitlines()) == sorted(lines)
     assert ended.document["error"]["code"] == "usage"
     assert last_seq(still) == before

@@ -20,6 +20,12 @@ def files_among(ground: Ground, commit: str, words: Iterable[str]) -> list[str]:
     return [path for meta, _, path in rows if meta.split()[1:2] == ["blob"] and path in asked]
 
 
+def paths_of(ground: Ground, commit: str) -> list[str]:
+    """List all files of a commit; none where it is gone."""
+    said = ground.door.ask("ls-tree", "-r", "-z", "--full-tree", "--name-only", commit)
+    return [path for path in said.parts if path] if said.code == 0 else []
+
+
 def only_here(ground: Ground, commit: str, words: Sequence[str]) -> list[str]:
     """Return which words are files of the user's checkout that a commit has not, or not as they are there."""
     top = ground.top
