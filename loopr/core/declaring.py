@@ -18,6 +18,7 @@ from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.needs import resolve_needs
 from loopr.core.scene import Scene
+from loopr.core.ticked import without_ticked
 from loopr.errors import PlanError, Problem
 
 
@@ -35,10 +36,11 @@ def wanted_children(scene: Scene, parent: Loop, artifact: Artifact, source: str 
     child_type = scene.policy.type_of(parent.type).child
     if child_type is None:
         return []
-    siblings = {entry.id for entry in artifact.entries}
-    known = _Known(scene, {f"{parent.id}/{path}" for entry in artifact.entries for path in _paths(entry)})
+    counted = without_ticked(scene, parent.id, artifact)
+    siblings = {entry.id for _, entry in counted}
+    known = _Known(scene, {f"{parent.id}/{path}" for _, entry in counted for path in _paths(entry)})
     wanted = []
-    for place, entry in enumerate(artifact.entries):
+    for place, entry in counted:
         needs = resolve_needs(entry, parent_id=parent.id, siblings=siblings, known=known, source=source)
         serial = not artifact.parallel if entry.parallel is None else not entry.parallel
         terms = _terms(entry, place, parent.project, needs, serial=serial)
@@ -109,7 +111,10 @@ def outline_problems(scene: Scene, parent: Loop, artifact: Artifact, source: str
         wanted = wanted_children(scene, parent, artifact, source)
     except PlanError as error:
         return list(error.problems)
-    then = {each.id: entry for each, entry in zip(wanted, artifact.entries, strict=True)}
+    if not wanted and parent.parent is None:
+        return [Problem("every item is ticked off: nothing is left to do", source, "take the x out of what is open")]
+    entries = {f"{parent.id}/{entry.id}": entry for entry in artifact.entries}
+    then = {each.id: entries[each.id] for each in wanted}
     return [*_too_many(scene, parent, then, source), *_cycle(scene, parent, artifact, source)]
 
 

@@ -25,7 +25,8 @@ Command: TypeAlias = tuple[str, ...] | str
 class Entry:
     """One declared child: what it is to do, what it waits for, and the children it declares itself.
 
-    An implied entry was written by nobody: it stands for the one leaf of a parent that declares none.
+    An implied entry was written by nobody: it stands for the one leaf of a parent that declares none. One that is
+    `ticked` is done by the word of its file, which is no part of the work.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Entry:
     inputs: tuple[str, ...] = ()
     leaf: bool | None = None
     position: Position = field(default=START, compare=False)
+    ticked: bool = field(default=False, compare=False)
 
     @property
     def just_works(self) -> bool:

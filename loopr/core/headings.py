@@ -22,7 +22,7 @@ _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?=[ \t]|$)")
 _COMMENT_MARKS = re.compile("`|<!--|-->")
 _RULE = re.compile(r"[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+]|\d{1,9}[.)])(?:[ \t]+(?P<head>.*))?$")
-_CHECKBOX = re.compile(r"^\[[ xX]\][ \t]+")
+_CHECKBOX = re.compile(r"^\[(?P<mark>[ xX])\][ \t]+")
 _BOLD = re.compile(r"(?P<marks>\*\*|__)(?P<title>.+?)(?P=marks)\s*(?:[:–—-]\s*)?(?P<rest>.*)$")
 _NAMED = re.compile(r"`?(?P<id>[^\s:`*]+)`?\s*:(?:\s+(?P<title>.*))?$")
 _FIELD = re.compile(r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>files|needs)(?:\*\*|__)?:(?:\*\*|__)?\s*(?P<values>.*)$", re.I)
@@ -201,8 +201,15 @@ def item_siblings(findings: Findings, items: Sequence[Item], child_type: str) ->
             _need(text, child_type): at for text, at in fields.get("needs", ()) if text.casefold() not in _NO_NEEDS
         }
         files = check_files(findings, tuple(fields.get("files", ())))
-        entry = Entry(id=entry_id, title=title, body=body, needs=tuple(needs), files=files, position=item.at)
+        done = _is_ticked(item.head)
+        entry = Entry(entry_id, title, body, needs=tuple(needs), files=files, position=item.at, ticked=done)
         yield Sibling(entry, item.at, tuple(needs.values()))
+
+
+def _is_ticked(head: str) -> bool:
+    """Tell whether an item of a checklist is ticked off."""
+    box = _CHECKBOX.match(head.strip())
+    return box is not None and box["mark"] in "xX"
 
 
 def _read_head(head: str, child_type: str) -> tuple[str, str, str]:

@@ -5,15 +5,18 @@ Must never know how a person is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
-from loopr.core.entries import Artifact
+from loopr.core.entries import Artifact, Entry
 from loopr.core.ladder import Ladder
 from loopr.core.likeness import doubt_of, unread_list
 from loopr.core.policy import Policy
+from loopr.core.scene import Scene
+from loopr.core.ticked import left_out
 from loopr.errors import PlanError
 
 _AS_IT_IS = "--yes takes it as it is"
+_MOST = 5
 
 
 def check_likeness(policy: Policy, source: str, text: str, artifact: Artifact, confirm: Callable[[str], bool]) -> None:
@@ -30,8 +33,21 @@ def check_likeness(policy: Policy, source: str, text: str, artifact: Artifact, c
         raise PlanError(doubt.message, where=where, hint=f"{doubt.hint}; {_AS_IT_IS}")
 
 
-def reading_remarks(policy: Policy, text: str, artifact: Artifact) -> tuple[str, ...]:
-    """List what of a plan is read otherwise than it may be meant, and the list that nobody reads."""
+def reading_remarks(scene: Scene, text: str, artifact: Artifact) -> tuple[str, ...]:
+    """List what of a plan is read otherwise than it may be meant, or left out, and the list that nobody reads."""
+    policy, ticked = scene.policy, _ticked(left_out(scene, artifact.id, artifact))
+    return (*_as_read(policy, text, artifact), *ticked)
+
+
+def _ticked(gone: Sequence[Entry]) -> Iterator[str]:
+    """Say which items of a plan are left out as ticked off."""
+    if gone:
+        more = f", and {len(gone) - _MOST} more" if len(gone) > _MOST else ""
+        yield f"{len(gone)} ticked off, left out: {', '.join(each.id for each in gone[:_MOST])}{more}"
+
+
+def _as_read(policy: Policy, text: str, artifact: Artifact) -> tuple[str, ...]:
+    """List what of a plan is read otherwise than it may be meant."""
     root = policy.root_type
     if artifact.declares or policy.type_of(root).has_command:
         return artifact.warnings

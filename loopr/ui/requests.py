@@ -161,7 +161,7 @@ def enqueue(
     events += engine.rescan(plan.id)
     events += take_up(engine, workspace, plan.id)
     done = _summary(engine, plan.id, before, events)
-    remarks = reading_remarks(engine.forest.policy, plan.text, plan.artifact) if fresh else ()
+    remarks = reading_remarks(engine.forest, plan.text, plan.artifact) if fresh else ()
     edited = loop is not None and fresh
     return done._replace(put_back=back, absent=(*map(str, absent + unlikely),), remarks=remarks, edited=edited)
 

@@ -87,7 +87,7 @@ WORKING = (
         "a list below a heading", TWO, "plan.md", "# P\n\n## Tasks\n\n- one: The first\n- **Two** and more\n", "one two"
     ),
     Works("a numbered list", TWO, "plan.md", "# P\n\n## Tasks\n1. one\n2) two\n", "one two"),
-    Works("a checklist", TWO, "plan.md", "# P\n## Tasks\n- [ ] one\n- [x] two\n", "one two"),
+    Works("a checklist", TWO, "plan.md", "# P\n## Tasks\n- [ ] one\n- [x] two\n- [ ] three\n", "one three"),
     Works("a list in a list", TWO, "plan.md", "# P\n## Tasks\n- one\n    - a detail\n- two\n", "one two"),
     Works("groups of a list", TWO, "plan.md", "# P\n## Tasks\n### Back\n- one\n### Front\n- two\n", "one two"),
     Works("needs in words", TWO, "plan.md", "# P\n## Tasks\n- a: The first\n- b: B\n  - Needs: The first\n", "a b"),
