@@ -188,7 +188,7 @@ class _Section:
 def item_siblings(findings: Findings, items: Sequence[Item], child_type: str) -> Iterator[Sibling]:
     """Turn the items of a list into entries."""
     for item in items:
-        entry_id, title, rest = _read_head(item.head, child_type)
+        entry_id, title, rest = read_head(item.head, child_type)
         if not entry_id:
             findings.refuse(item.at, "this item has no title", f"write `- {child_type}-id: Its title`, or take it out")
             continue
@@ -212,7 +212,7 @@ def _is_ticked(head: str) -> bool:
     return box is not None and box["mark"] in "xX"
 
 
-def _read_head(head: str, child_type: str) -> tuple[str, str, str]:
+def read_head(head: str, child_type: str) -> tuple[str, str, str]:
     """Split the first line of an item into id, title and the text after the title; no id if there is no title."""
     text = _CHECKBOX.sub("", head.strip(), count=1)
     if bold := _BOLD.match(text):

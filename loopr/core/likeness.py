@@ -111,6 +111,12 @@ def _no_plan(ladder: Ladder, type_name: str, why: str) -> Doubt:
     )
 
 
+def may_be_list(text: str, name: str) -> bool:
+    """Say whether a text may be a list of tasks: no front matter, no keys at its top, nor the name of another page."""
+    other = _OTHERS.match(name.rpartition("/")[2].casefold())
+    return not (text.startswith("---") or other or _head(read_lines(Findings(name), text, 1)))
+
+
 def unread_list(text: str, ladder: Ladder, type_name: str) -> Doubt | None:
     """Find the list that was most likely meant as an outline and is not: under another heading, or a checklist."""
     lines = read_lines(Findings(""), text, 1)

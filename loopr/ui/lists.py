@@ -1,4 +1,4 @@
-"""Lists of work from elsewhere as plans: an export of a tracker, or a task list of spec-kit, each taken once.
+"""Lists of work from elsewhere as plans: an export of a tracker, a task list of spec-kit, a checklist; each taken once.
 
 What the plan has done already stays in it, whatever the list says by now. Must never know a terminal.
 """
@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from loopr.core.checklist import is_checklist, read_checklist
 from loopr.core.headings import read_items, read_lines
 from loopr.core.imported import Item, open_items, own_ids, plan_of
 from loopr.core.ladder import Ladder
+from loopr.core.likeness import may_be_list
 from loopr.core.marked import Findings
 from loopr.core.model import Status
 from loopr.core.slugs import id_problem, slug
@@ -28,7 +30,9 @@ from loopr.world.artifacts import digest, parse_artifact
 from loopr.world.publishing import publish
 
 SPEC_KIT = "spec-kit"
-ALL_KINDS = (*KINDS, SPEC_KIT)
+CHECKLIST = "checklist"
+ALL_KINDS = (*KINDS, SPEC_KIT, CHECKLIST)
+_BY_FORM = (SPEC_KIT, CHECKLIST)
 _LARGEST = 64 * 1024 * 1024
 _NAMELESS = frozenset({"issues", "beads", "tasks", "export", "list"})
 _FEATURE = re.compile(r"\d{3,}-")
@@ -54,9 +58,20 @@ def kind_of(workspace: Workspace, path: Path, said: str | None) -> str | None:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return None
-    ladder = Ladder(workspace.policy.types)
-    lines = read_lines(Findings(""), text, 1) if is_task_list(text) else ()
-    return SPEC_KIT if lines and not read_items(lines, ladder, workspace.policy.root_type) else None
+    kind = SPEC_KIT if is_task_list(text) else CHECKLIST if _is_checklist(workspace, path, text) else None
+    lines = read_lines(Findings(""), text, 1) if kind else ()
+    return None if read_items(lines, Ladder(workspace.policy.types), workspace.policy.root_type) else kind
+
+
+def _is_checklist(workspace: Workspace, path: Path, text: str) -> bool:
+    """Tell a checklist that may be laid upon the ladder from a plan in words, or one that was started as such."""
+    policy, source = workspace.policy, workspace.name_of(path)
+    ladder = Ladder(policy.types)
+    if policy.type_of(policy.root_type).has_command or len(ladder.levels()) < 2 or ladder.judged_between():
+        return False
+    if not (may_be_list(text, source) and is_checklist(text)):
+        return False
+    return all(each.source != source for each in workspace.look().scene.shared.plans.values())
 
 
 def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> Listed:
@@ -70,12 +85,12 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
     if own_id and (problem := id_problem(own_id)):
         raise UserError(problem, hint=f"--id {slug(own_id)}")
     text = _text(path, source)
-    title, items = _items(kind, text, source, ())
+    title, items = _items(kind, text, source, (), ladder)
     plan_id = own_id or _id_of(kind, path, title)
     done = _done(workspace, plan_id)
     kept = {theirs for theirs, own in own_ids(items).items() if own in done}
     if kept and kind == SPEC_KIT:
-        title, items = _items(kind, text, source, kept)
+        title, items = _items(kind, text, source, kept, ladder)
     left = open_items(items, kept)
     if not left:
         raise UserError(
@@ -84,7 +99,17 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
     gone = {each.id for each in items} - {each.id for each in left}
     made = plan_of(left, ladder, plan_id=plan_id, title=title or source, about=_about(kind, source), gone=gone)
     left_out = sum(each.id in gone and not each.group for each in items)
-    return Listed(_plan(workspace, plan_id, made.text, source), source, left_out, made.remarks)
+    remarks = (*made.remarks, *_workless(workspace, kind, ladder.levels()[-1]))
+    return Listed(_plan(workspace, plan_id, made.text, source), source, left_out, remarks)
+
+
+def _workless(workspace: Workspace, kind: str, last: str) -> Iterator[str]:
+    """Say of a checklist that nothing works for its boxes, with the line that would mend it."""
+    if kind == CHECKLIST and not workspace.policy.type_of(last).has_command:
+        yield (
+            f"types.{last} has no command and no agent, so a person does each of these: "
+            f"`loopr set types.{last}.agent NAME` or `types.{last}.run COMMAND` gives them to one"
+        )
 
 
 def place_list(workspace: Workspace, listed: Listed, confirm: Callable[[str], bool]) -> bool:
@@ -124,20 +149,24 @@ def _text(path: Path, source: str) -> str:
         raise PlanError(f"cannot be read: {said}", where=source, hint="export it again, as UTF-8") from None
 
 
-def _items(kind: str, text: str, source: str, kept: Collection[str]) -> tuple[str, list[Item]]:
+def _items(kind: str, text: str, source: str, kept: Collection[str], ladder: Ladder) -> tuple[str, list[Item]]:
     """Read the items of a list, and what it is about."""
+    if kind == CHECKLIST:
+        levels = ladder.levels()
+        found = read_checklist(text, levels[-1], grouped=len(levels) > 2)
+        return found.title, list(found.items)
     if kind != SPEC_KIT:
         return "", read_export(kind, text, source)
-    found = read_task_list(text, kept)
-    if not found.items:
+    tasks = read_task_list(text, kept)
+    if not tasks.items:
         hint = "a task list has lines such as `- [ ] T001 [P] [US1] Write src/x.py`"
         raise PlanError("has no tasks as spec-kit writes them", where=f"{source}:1:1", hint=hint)
-    twice = sorted(name for name, times in Counter(each.id for each in found.items).items() if times > 1)
+    twice = sorted(name for name, times in Counter(each.id for each in tasks.items).items() if times > 1)
     if twice:
         raise PlanError(f"has {', '.join(twice)} twice", where=source, hint="give each task a number of its own")
     beside = f"The list is {source}; what is beside it says what is wanted, and why."
-    return found.title, [
-        replace(each, body=f"{each.body}\n\n{beside}".strip()) if each.group else each for each in found.items
+    return tasks.title, [
+        replace(each, body=f"{each.body}\n\n{beside}".strip()) if each.group else each for each in tasks.items
     ]
 
 
@@ -161,7 +190,7 @@ def _done(workspace: Workspace, plan_id: str) -> set[str]:
 
 def _about(kind: str, source: str) -> str:
     """Say in a plan where it comes from."""
-    words = ["loopr", "start", *(() if kind == SPEC_KIT else ("--from", kind)), source]
+    words = ["loopr", "start", *(() if kind in _BY_FORM else ("--from", kind)), source]
     again = " ".join(map(shlex.quote, words))
     return f"{_TAKEN} `{source}`. `{again}` brings it in line with a newer one."
 

@@ -101,7 +101,7 @@ WORKING = (
         "build test",
     ),
     Works("one task in words", TWO, "fix it.md", "# Fix the bug\n\nIt is in `a.py`.\n", "task"),
-    Works("a list of things to do", TWO, "todo.md", "# To do\n\n- [ ] one\n- [ ] two\n", "task"),
+    Works("a list of things to do", TWO, "todo.md", "# To do\n\n- [ ] one\n- [x] two\n- [ ] three\n", "one three"),
     Works("a task list of spec-kit", FOUR, "tasks.md", TASKS.partition("## Phase 3")[0], "t002 t003 t004 t005 t006"),
     Works(
         "an export of beads",
@@ -140,9 +140,7 @@ REFUSED = (
     ),
     Refused("a README", TWO, "README.md", "# Us\n\nWe are nice.\n", "README.md:1:1 this is no plan by its name"),
     Refused("a log", TWO, "run.log", "12:00 began\n", "run.log:1:1 this is no Markdown by its name"),
-    Refused(
-        "a list without a heading", TWO, "todo.md", "- [ ] one\n", "todo.md:1:1 this has no heading, and no outline"
-    ),
+    Refused("a list without a heading", TWO, "todo.md", "- one\n", "todo.md:1:1 this has no heading, and no outline"),
     Refused("an export without a word", TWO, "issues.jsonl", "{}\n", "say what it is an export of: --from beads"),
     Refused(
         "no fences",

@@ -81,8 +81,8 @@ def test_plain_words_for_a_command(desk: Desk) -> None:
     ("text", "said"),
     [
         (
-            "# P\n\n- [ ] one\n- [ ] two\n",
-            "the checklist on line 3 declares nothing: put it under a heading `## Tasks`",
+            "---\nid: p\n---\n# P\n\n- [ ] one\n",
+            "the checklist on line 6 declares nothing: put it under a heading `## Tasks`",
         ),
         ("# P\n### Tasks\n- one\n", "`### Tasks` on line 2 opens no outline here: write `## Tasks`"),
         ("# P\n## Tasks\n### one\nwords\n", "`## Tasks` on line 2 has no list below it: write `- title`"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from loopr.ui.lists import Listed
     from loopr.ui.requests import Plan
 
-KINDS = ("beads", "github", "jsonl", "spec-kit")
+KINDS = ("beads", "github", "jsonl", "spec-kit", "checklist")
+_BOX = re.compile(rb"\] T|[-*+.)][ \t]+\[[ xX]\][ \t]")
 MOST_REMARKS = 10
 
 
@@ -59,9 +61,9 @@ def with_lists(
 
 
 def _may_be_list(path: Path) -> bool:
-    """Tell whether a file may be a task list, without reading it as one."""
+    """Tell whether a file may be a task list or a checklist, without reading it as one."""
     try:
-        return path.suffix == ".md" and path.is_file() and b"] T" in path.read_bytes()
+        return path.suffix == ".md" and path.is_file() and _BOX.search(path.read_bytes()) is not None
     except OSError:
         return False
 

@@ -1,0 +1,110 @@
+"""Checklists that are started as they are: each open box becomes a loop of the last type."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ui.scenes import Desk
+from tests.ui.test_ticked import TWO_LEVELS, ids
+
+TODO = """\
+# To do
+
+Some words.
+
+- [ ] Fix the login
+  It fails on `Safari`.
+  - [ ] with a test
+
+## Search
+- [x] Index
+1. [ ] **Order results** by how good they are
+- a remark
+* [ ] Fix the login
+
+```
+- [ ] an example
+```
+"""
+
+
+def test_each_open_box_is_a_loop(desk: Desk) -> None:
+    """Headings group them, what is below a box is its text, and nothing waits for anything; on paper too."""
+    path = desk.write("TODO.md", TODO)
+    said = "plan specs/todo/plan.md, taken from TODO.md; 1 are closed, and left out\n"
+    assert desk("start", "-n", path).err.startswith(said)
+    told = desk("start", "--no-run", path)
+    assert (told.code, told.err.startswith(said.replace("plan specs", "wrote specs"))) == (0, True), told
+    assert "types.code has no command and no agent" in told.err
+    assert [each for each in ids(desk) if each.count("/") == 3] == [
+        "todo/spec/phase/fix-the-login",
+        "todo/spec/search/order-results",
+        "todo/spec/search/fix-the-login-2",
+    ]
+    plan = (desk.folder / "specs/todo/plan.md").read_text()
+    assert r"It fails on `Safari`.\n- [ ] with a test" in plan
+    assert ("needs" not in plan, "an example" not in plan) == (True, True)
+
+
+def test_a_newer_checklist(desk: Desk) -> None:
+    """A box that is ticked off before its work was done is gone, and no other is called otherwise for it."""
+    desk.write("loopr.yml", TWO_LEVELS.replace("make it", "make it, check: none"))
+    path = desk.write("docs/my list.md", TODO)
+    assert "no command" not in desk("start", "--no-run", path).err
+    assert ids(desk) == ["my-list", "my-list/fix-the-login", "my-list/order-results", "my-list/fix-the-login-2"]
+    path.write_text(TODO.replace("- [ ] Fix", "- [x] Fix", 1))
+    told = desk("start", "--no-run", path)
+    assert (told.code, "1 gone" in told.err) == (0, True), told
+    assert ids(desk) == ["my-list", "my-list/order-results", "my-list/fix-the-login-2"]
+    again = desk("start", "--no-run", path).err
+    assert again.splitlines()[-1] == "my-list: nothing has changed"
+
+
+def test_what_was_done_stays(desk: Desk) -> None:
+    """A box that is ticked off once its work was done keeps the loop with it."""
+    path = desk.write("TODO.md", TODO)
+    assert desk("start", "--no-run", path).code == 0
+    desk.write("specs/todo/spec/phase/fix-the-login/code.md", "# Done by hand\n")
+    assert desk("start", "--no-run", path).code == 0
+    path.write_text(TODO.replace("- [ ] Fix", "- [x] Fix", 1))
+    assert desk("start", "--no-run", path).code == 0
+    assert desk.loop("todo/spec/phase/fix-the-login").status.value == "complete"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "text", "said"),
+    [
+        ("a.md", TWO_LEVELS, "- [x] one\n", "a.md has nothing that is open"),
+        ("README.md", TWO_LEVELS, TODO, "this is no plan by its name"),
+        ("a.md", TWO_LEVELS.replace("task}", "task, run: make plan}"), TODO, "to-do: 1 new"),
+        ("a.md", TWO_LEVELS, "id: p\ntitle: T\n\n- [ ] one\n", "it looks like front matter"),
+        ("a.md", TWO_LEVELS, "# P\n## Tasks\n- [ ] one\n- [ ] two\n", "p: 3 new"),
+        ("a.md", TWO_LEVELS, "- [ ] one\n\n    - [ ] two\n", "a: 2 new"),
+    ],
+)
+def test_what_is_taken_as_before(desk: Desk, name: str, settings: str, text: str, said: str) -> None:
+    """A file with an outline, one of another kind, and words for the plan's own command are no checklists."""
+    desk.write("loopr.yml", settings)
+    told = desk("start", "--no-run", desk.write(name, text))
+    assert said in told.err, told
+
+
+def test_a_plan_with_a_checklist_that_was_started_before(desk: Desk) -> None:
+    """It goes on as the plan that it is, also where boxes are added to its words."""
+    desk.write("loopr.yml", TWO_LEVELS)
+    path = desk.write("p.md", "# P\n\nDo it.\n")
+    assert desk("start", "--no-run", path).code == 0
+    path.write_text("# P\n\nDo it.\n\n- [ ] with tests\n")
+    told = desk("start", "--no-run", path)
+    assert (told.code, ids(desk)) == (0, ["p", "p/task"]), told
+    assert "the checklist on line 5 declares nothing" in told.err
+
+
+def test_two_checklists_of_one_name(desk: Desk) -> None:
+    """The second is refused, and gets a name of its own by --id."""
+    desk.write("loopr.yml", TWO_LEVELS)
+    assert desk("start", "--no-run", desk.write("a/todo.md", TODO)).code == 0
+    other = desk.write("b/todo.md", TODO)
+    assert "--id NAME gives this list another place" in desk("start", "--no-run", other).err
+    assert desk("start", "--no-run", "--from", "checklist", "--id", "mine", other).code == 0
+    assert "mine/fix-the-login" in ids(desk)
