@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from loopr.core.brackets import unread_brackets, without_brackets
 from loopr.core.entries import Entry
 from loopr.core.fields import check_files, tidy
 from loopr.core.ladder import Ladder
@@ -197,6 +198,8 @@ def item_siblings(findings: Findings, items: Sequence[Item], child_type: str) ->
             entry_id = slug(entry_id)
         fields, body = _read_body(item, rest)
         _warn_of_keys(findings, item)
+        for mark, hint in unread_brackets(item.head, child_type):
+            findings.warn(item.at, f"`{mark}` is not read; {hint}")
         needs = {
             _need(text, child_type): at for text, at in fields.get("needs", ()) if text.casefold() not in _NO_NEEDS
         }
@@ -219,12 +222,12 @@ def read_head(head: str, child_type: str) -> tuple[str, str, str]:
         title = one_line(bold["title"]).rstrip(":").rstrip()
         if " " not in title:
             title = _without_prefix(title, child_type)
-        return (slug(title) if title else ""), title, bold["rest"]
+        return (slug(without_brackets(title)) if title else ""), title, bold["rest"]
     if named := _NAMED.match(text):
         entry_id = _without_prefix(named["id"], child_type)
         return entry_id.lower().replace("_", "-"), one_line(named["title"] or "") or one_line(entry_id), ""
     title = one_line(text)
-    return (slug(title) if title else ""), title, ""
+    return (slug(without_brackets(title)) if title else ""), title, ""
 
 
 def _without_prefix(text: str, child_type: str) -> str:

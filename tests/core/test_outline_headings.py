@@ -266,3 +266,25 @@ def test_a_command_below_an_item_is_text_and_remarked_on() -> None:
         "f.md:3:5 `Run:` of an item is read as its text; in front matter it counts: `run: ...` beside its id",
         "f.md:4:7 `Check:` of an item is read as its text; in front matter it counts: `check: ...` beside its id",
     )
+
+
+@pytest.mark.parametrize(
+    ("item", "own_id", "said"),
+    [
+        ("Titles (needs slugify)", "titles", "`(needs slugify)` is not read; write `- Needs: slugify` below it"),
+        ("**Titles** [depends on: a, b] at last", "titles", "write `- Needs: a, b` below it"),
+        ("**Titles (blocked by x)**", "titles", "write `- Needs: x` below it"),
+        ("Titles [approve]", "titles", "`[approve]` is not read; `types.phase.approve: true` in loopr.yml"),
+        ("Titles (needs approval)", "titles", "`(needs approval)` is not read; `types.phase.approve: true`"),
+        ("(needs x)", "needs-x", "write `- Needs: x` below it"),
+        ("Say what it needs (a word)", "say-what-it-needs-a-word", ""),
+        ("Read [a link](depends.md)", "read-a-link-depends-md", ""),
+    ],
+)
+def test_brackets_that_are_not_read(item: str, own_id: str, said: str) -> None:
+    """They stay in the title and out of the id, and a warning says what would be read."""
+    artifact = read(f"## Phases\n- {item}\n", "spec")
+    assert [each.id for each in artifact.entries] == [own_id]
+    assert ["f.md:2:1 " in each and said in each for each in artifact.warnings] == [True] * bool(said), (
+        artifact.warnings
+    )
