@@ -6,9 +6,11 @@ Must never know a terminal, nor what becomes of a plan.
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+from loopr.core.entries import Command
 from loopr.core.goals import Goal, Work, goal_plan
 from loopr.core.ladder import Ladder
 from loopr.core.slugs import id_problem, slug
@@ -53,13 +55,32 @@ def write_goal(workspace: Workspace, wanted: Wanted) -> Plan:
     return _plan(workspace, goal_plan(wanted.words, ladder, work, wanted.id))
 
 
+def judged_by(workspace: Workspace, wanted: Wanted) -> str:
+    """Say what of the type judges a goal that names no check of its own; nothing where it names one."""
+    if wanted.check is not None:
+        return ""
+    own = workspace.settings.types[Ladder(workspace.policy.types).levels()[-1]]
+    said = [("check", own.check), ("review", own.review), ("review_agent", own.review_agent)]
+    judges = [f"types.{own.name}.{key}: {_typed(value)}" for key, value in said if value is not None]
+    judges += [f"types.{own.name}.approve: a person"] if own.approve else []
+    return f"judged by {', '.join(judges)}" if judges else f"judged by nothing: types.{own.name}.check is {NO_CHECK}"
+
+
+def _typed(command: Command) -> str:
+    """Write a command as a person types it."""
+    return command if isinstance(command, str) else shlex.join(command)
+
+
 def place_goal(plan: Plan) -> bool:
     """Write the file of a goal, over none that says something else; tell whether it was not there yet."""
     if plan.path.is_file() and plan.path.read_bytes() == plan.text.encode():
         return False
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     if not publish(plan.path, plan.text.encode(), lambda there: False):
-        hint = f"`loopr start {plan.source}` starts that one; --id NAME gives this goal another place"
+        hint = (
+            f"another check or worker for that one: edit {plan.source}, then `loopr start {shlex.quote(plan.source)}`; "
+            "--id NAME gives this goal another place"
+        )
         raise PlanError("is there already, and says something else", where=plan.source, hint=hint)
     return True
 

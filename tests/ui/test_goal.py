@@ -48,6 +48,7 @@ def test_another_goal_never_takes_the_place(desk: Desk) -> None:
     assert answer.code == 2
     assert "is there already, and says something else" in answer.err
     assert "--id NAME gives this goal another place" in answer.err
+    assert f"edit {FILE}, then `loopr start {FILE}`" in answer.err
     assert everything(desk.folder / "specs") == before
     assert desk("goal", WORDS, "--check", "false", "--run", "x", "--no-run", "--id", "other").code == 0
     assert (desk.folder / "specs/other/plan.md").is_file()
@@ -118,6 +119,22 @@ def test_who_works_where_nobody_is_named(
     bare_path(desk, monkeypatch, "codex", "claude")
     desk.write("loopr.yml", "version: 1\n")
     assert "installed are claude, codex: say --agent claude" in desk("goal", WORDS, "--check", "true").err
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("check: make test", "judged by types.code.check: make test"),
+        ("check: [make, a b], approve: true", "judged by types.code.check: make 'a b', types.code.approve: a person"),
+        ("check: none", "judged by nothing: types.code.check is none"),
+    ],
+)
+def test_what_judges_where_no_check_is_named(desk: Desk, code: str, said: str) -> None:
+    """The judge of the type is named, on paper too; a check of the goal's own is in its plan."""
+    desk.write("loopr.yml", f"version: 1\ntypes: {{code: {{run: sh, {code}}}}}\n")
+    assert said in desk("goal", WORDS, "-n").err.splitlines()
+    assert desk("goal", WORDS, "--no-run").err.splitlines()[0] == f"wrote {FILE}; {said}"
+    assert "judged by" not in desk("goal", "Another", "--check", "true", "-n").err
 
 
 @pytest.mark.parametrize(

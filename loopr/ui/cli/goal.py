@@ -13,7 +13,7 @@ from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.start import start_verb
 from loopr.ui.enqueueing import rehearse
 from loopr.ui.gate import pass_gate
-from loopr.ui.goals import Wanted, ensure_free, place_goal, write_goal
+from loopr.ui.goals import Wanted, ensure_free, judged_by, place_goal, write_goal
 from loopr.ui.requests import Plan
 
 
@@ -41,7 +41,8 @@ def goal_verb(
 ) -> int:
     """Write a goal as a plan of one loop, and drive it until a command of yours says that it is reached."""
     workspace, dry_run = frame.workspace, given["dry_run"]
-    plan = write_goal(workspace, Wanted(" ".join(words), check, run, agent, own_id or ""))
+    wanted = Wanted(" ".join(words), check, run, agent, own_id or "")
+    plan, judges = write_goal(workspace, wanted), judged_by(workspace, wanted)
     if not dry_run:
         pass_gate(workspace, "goal", [shlex.quote(" ".join(words))], lambda scene: [plan.id])
     ensure_free(plan)
@@ -50,13 +51,16 @@ def goal_verb(
     )
     if not dry_run:
         fresh = place_goal(plan)
-        frame.note(f"{'wrote' if fresh else 'as before:'} {render.plain(plan.source)}")
+        told = f"{'wrote' if fresh else 'as before:'} {plan.source}{f'; {judges}' if judges else ''}"
+        frame.note(render.plain(told))
         return start_written(frame, [plan], given)
     if frame.as_json:
         frame.document(admitted.document(workspace) | {"file": plan.source, "text": plan.text})
         return 0
     frame.lines(plan.text.splitlines())
     frame.note(f"would be written to {render.plain(plan.source)}, and started")
+    if judges:
+        frame.note(render.plain(judges))
     return 0
 
 
