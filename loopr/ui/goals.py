@@ -22,6 +22,7 @@ from loopr.world.artifacts import digest, parse_artifact
 from loopr.world.publishing import publish
 from loopr.world.settings.keys import NO_CHECK
 from loopr.world.settings.parts import TypeSettings
+from loopr.world.settings.presets import is_name
 
 _JUDGE = 'such as --check "make test"; --check none says that nothing is to judge it'
 
@@ -134,6 +135,9 @@ def _worker(workspace: Workspace, own: TypeSettings, wanted: Wanted) -> tuple[st
     """Return the command or the agent that the plan names; neither where the type has one of its own."""
     if wanted.run is not None and wanted.agent is not None:
         raise UserError("--run and --agent both do the work", hint="leave one of them out")
+    if wanted.agent is not None and not is_name(wanted.agent):
+        hint = f"--run {shlex.quote(wanted.agent)} has a command of your own do the work; its prompt comes on stdin"
+        raise UserError(f"--agent {wanted.agent} is no name of a preset: `loopr agent list` shows them", hint=hint)
     if wanted.run is not None or wanted.agent is not None:
         return wanted.run, wanted.agent
     if own.run is not None or own.agent is not None:

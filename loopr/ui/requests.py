@@ -5,7 +5,7 @@ Turns words into observations and wishes for the engine; an answer is plain valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from loopr.core.grouping import queue_depth
 from loopr.core.meaning import meaning
 from loopr.core.model import Bound, Loop, Status
 from loopr.core.policy import OWN_REPO
-from loopr.core.slugs import nearest
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
@@ -31,6 +30,7 @@ from loopr.ui.offers import is_put_off
 from loopr.ui.programs import absent_programs
 from loopr.ui.taken_up import is_awaited, take_up
 from loopr.wiring import Workspace
+from loopr.world.settings.presets import instead_of
 
 Confirm = Callable[[str], bool]
 
@@ -249,17 +249,11 @@ def _check_agents(workspace: Workspace, plan: Plan) -> None:
         Problem(
             f"agent: {agent} names no preset" + (f": {ONLY_HELD}" if agent in there else ""),
             f"{plan.source}:{entry.position.line}:{entry.position.col}",
-            TAKE_HELD if agent in there else _like(agent, names),
+            TAKE_HELD if agent in there else instead_of(agent, names),
         )
         for agent, entry in unknown
     ]
     raise SettingsError("", problems=problems)
-
-
-def _like(agent: str, names: Sequence[str]) -> str:
-    """Name the preset that a misspelt name most likely means, and all that there are."""
-    close = nearest(agent, names)
-    return f"{f'did you mean {close}? ' if close else ''}there are {', '.join(names)}"
 
 
 def _entries(entries: Iterable[Entry]) -> Iterator[Entry]:

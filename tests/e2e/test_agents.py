@@ -254,7 +254,7 @@ def test_a_file_of_the_workspace_takes_the_place_of_a_shipped_preset(repo: Repo)
         ({"loopr.yml": "types: {code: {agent: mine}}\n", "agents/mine.yml": "run: [x]\nreeder: claude\n"},
          "agents/mine.yml:2:1 agents.mine.reeder: is not a known key (did you mean agents.mine.reader?)"),
         ({"plan.md": "---\nid: demo\nspecs:\n  - id: a\n    agent: nobody\n---\n# Demo\n"},
-         "plan.md:4:5 agent: nobody names no preset (there are aider, claude, codex, gemini, opencode)"),
+         "plan.md:4:5 agent: nobody names no preset (there are aider, claude, codex, gemini, opencode; a command of"),
         ({"plan.md": "---\nid: demo\nspecs:\n  - id: a\n    agent: claud\n---\n# Demo\n"},
          "plan.md:4:5 agent: claud names no preset (did you mean claude? there are aider, claude, codex,"),
     ],

@@ -61,7 +61,8 @@ def test_a_preset_is_shown_whole(repo: Path) -> None:
     assert (row["prompt"], row["lanes"], row["success"]) == ("file", ["aider"], "^Tokens: ")
     assert (row["env"]["only"], "only" in done.out) == (None, False)
     wrong = loopr("-C", repo, "agent", "show", "cluade")
-    known = "did you mean claude? there are aider, claude, codex, gemini, opencode"
+    known = "did you mean claude? there are aider, claude, codex, gemini, opencode; "
+    known += "a preset of your own is agents/cluade.yml"
     assert (wrong.code, wrong.err) == (78, f"loopr: agent: cluade names no preset\n  hint: {known}\n")
     (repo / "loopr.yml").write_text("agents: {mine: {extends: claude, env: {only: [ANTHROPIC_API_KEY, CI]}}}\n")
     shown = loopr("-C", repo, "agent", "show", "mine").out.splitlines()

@@ -74,6 +74,7 @@ def test_a_dry_run_prints_the_plan(desk: Desk) -> None:
         ("", ["--check", "true", "--run", "x", "--agent", "claude"], (2, "--run and --agent both do the work")),
         ("", ["--check", "true"], (2, "none of aider, claude, codex, gemini, opencode is installed here: say --agent")),
         ("", ["--check", "true", "--agent", "claud"], (78, "did you mean claude?")),
+        ("", ["--check", "true", "--agent", "./bin/pal"], (2, "--run ./bin/pal has a command of your own do the work")),
         ("", ["--check", "true", "--agent", "claude"], (78, "there is no program claude")),
         ("", ["--check", "true", "--run", "x", "--id", "A B"], (2, "--id a-b")),
         ("code: {run: x, check: y}", ["--check", "none"], (2, "types.code has a judge of its own")),

@@ -114,8 +114,12 @@ def test_what_extends_another_shares_its_account(tmp_path: Path) -> None:
     ("text", "files", "told"),
     [
         ("types: {code: {agent: cluade}}", {}, "loopr.yml:1:16 types.code.agent: cluade names no preset (did you mean "
-         "claude? there are aider, claude, codex, gemini, opencode)"),
-        ("types: {code: {escalate: {refused: {agent: x}}}}", {}, "code.escalate.refused.agent: x names no preset"),
+         "claude? there are aider, claude, codex, gemini, opencode; a command of your own is `run: cluade`, its prompt "
+         "comes on stdin; a preset of your own is agents/cluade.yml)"),
+        ("types: {code: {agent: ./bin/pal}}", {}, 'must be the name of an agent preset, not "./bin/pal" (a command of '
+         "your own is `run: ./bin/pal`, its prompt comes on stdin)"),
+        ("types: {code: {escalate: {refused: {agent: x}}}}", {}, "code.escalate.refused.agent: x names no preset "
+         "(there are aider, claude, codex, gemini, opencode; a preset of your own is agents/x.yml)"),
         ("types: {code: {agent: codex, fallback: x}}", {}, "types.code.fallback: x names no preset"),
         ("types: {code: {agent: claude, fallback: codex, budget: {usd: 1}}}", {}, "lanes.codex.usd_per_mtok, because"),
         ("types: {code: {agent: m}}", {"m": "run: [x]\nmodle: y\n"}, "agents/m.yml:2:1 agents.m.modle: is not a known"),

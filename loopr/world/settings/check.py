@@ -16,6 +16,9 @@ from loopr.world.settings.reading import Fault, Node
 from loopr.world.settings.schema import SCHEMA
 from loopr.world.settings.usual import usual
 
+AS_COMMAND = "a command of your own is `run: {}`, its prompt comes on stdin"
+"""How a command is named, said to whoever has named it as an agent."""
+
 
 def check(root: Node) -> tuple[Node, list[Fault]]:
     """Return what is right in a layer, and a fault for everything that is not."""
@@ -208,7 +211,14 @@ def _text(key: Key, node: Node, path: str) -> Fault | None:
         hint = f"did you mean {near}?" if near else ""
         return None if node.value in key.choices else _wrong(key, node, path, hint)
     fits = not key.pattern or re.fullmatch(key.pattern, node.value)
-    return None if fits and "\0" not in node.value else _wrong(key, node, path)
+    if fits and "\0" not in node.value:
+        return None
+    return _wrong(key, node, path, AS_COMMAND.format(visible(node.value)) if may_be_command(path) else "")
+
+
+def may_be_command(path: str) -> bool:
+    """Tell whether the agent that a key names may be a command instead, by `run` beside it."""
+    return path.startswith("types.") and path.endswith(".agent") and ".escalate." not in path
 
 
 def _loose(key: Key, node: Node, path: str) -> Fault | None:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from loopr.errors import SettingsError
-from loopr.world.settings.check import check_value, nearest, problems
+from loopr.world.settings.check import AS_COMMAND, check_value, may_be_command, nearest, problems
 from loopr.world.settings.keys import Command
 from loopr.world.settings.layers import Story, merge
 from loopr.world.settings.preset_keys import AGENTS, PRESET
@@ -73,7 +73,7 @@ class Shelf:
         unreadable = Texts(dict.fromkeys(texts.unreadable, b"")).below(PRESETS)
         files = texts.below(PRESETS) | unreadable
         self._texts = texts
-        self._files = {name: f"{PRESETS}/{each}" for each in files if _is_name(name := each[:-4])}
+        self._files = {name: f"{PRESETS}/{each}" for each in files if is_name(name := each[:-4])}
         self._said = [layer for root in roots if (layer := _agents_of(root))]
 
     @property
@@ -119,7 +119,7 @@ class Shelf:
     def preset(self, name: str) -> Preset:
         """Return a preset, or raise with all that is wrong with it."""
         if name not in self.names:
-            raise SettingsError(f"agent: {name} names no preset", hint=_hint(name, self.names))
+            raise SettingsError(f"agent: {name} names no preset", hint=instead_of(name, self.names, works=False))
         found = self.find(name)
         if found.faults:
             raise SettingsError("", problems=problems(found.faults))
@@ -169,8 +169,8 @@ def _agents_of(root: Node) -> Mapping[str, Node]:
     return agents.value or {} if agents else {}
 
 
-def _is_name(name: str) -> bool:
-    """Say whether a file may be a preset by its name."""
+def is_name(name: str) -> bool:
+    """Say whether a file may be called so, and a file be a preset by its name."""
     return re.fullmatch(AGENTS.pattern, name) is not None
 
 
@@ -197,13 +197,15 @@ def mentions(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _unknown(path: str, where: str, name: str, known: Sequence[str]) -> Fault:
     """Word a name that no preset has."""
-    return Fault(path, where, f"{name} names no preset", _hint(name, known))
+    return Fault(path, where, f"{name} names no preset", instead_of(name, known, works=may_be_command(path)))
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
-    """Say which presets there are."""
+def instead_of(name: str, known: Sequence[str], *, works: bool = True) -> str:
+    """Say which presets there are, and how one of your own is named; where one `works`, a command may too."""
     near = nearest(name, known)
-    return f"{f'did you mean {near}? ' if near else ''}there are {', '.join(known)}"
+    there = f"{f'did you mean {near}? ' if near else ''}there are {', '.join(known)}"
+    run = f"; {AS_COMMAND.format(name)}" if works else ""
+    return f"{there}{run}; a preset of your own is agents/{name if is_name(name) else 'NAME'}.yml"
 
 
 def _faults(name: str, values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
