@@ -36,6 +36,7 @@ _STATUS_COLOR = {
     Status.INVALIDATED: "dim",
     Status.PENDING: "dim",
 }
+_AFTER_WORK = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
 NARROWEST = 20  # what a column must have left for words to be broken in it
 
 
@@ -207,9 +208,10 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
     if loop.status is Status.PENDING:
         return gate_words(gate, now) if gate is not None else _stand_in(scene, loop, now)
     if loop.status in OCCUPYING and loop.lease is not None:
-        since = loop.lease.started_at or loop.lease.at
+        began, waits = loop.lease.started_at or loop.lease.at, since(loop, now)
+        took = loop.spent.ms + loop.live.ms if waits else now - began
         tries = f"try {loop.attempt}" if loop.attempt > 1 else ""
-        return " · ".join(filter(None, [tries, say_duration(now - since), _stand_in(scene, loop, now)]))
+        return " · ".join(filter(None, [tries, say_duration(took), waits, _stand_in(scene, loop, now)]))
     if loop.status in (Status.PARKED, Status.FAILED):
         return plain(loop.reason)
     age = plain(age_words(scene, loop, gate)).removeprefix("stale: ")  # which is the word for where it stands
@@ -218,9 +220,15 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
         words.append(say_duration(loop.spent.ms))
     if loop.spent.tokens:
         words.append(f"{say_tokens(loop.spent.tokens)} tok")
+    words += filter(None, [since(loop, now)])
     if loop.hold is not None:
         words.append(f"paused: {plain(loop.hold.reason)}" if loop.hold.reason else "paused")
     return " · ".join(words)
+
+
+def since(loop: Loop, now: int) -> str:
+    """Say since when a loop waits for what comes after its command: a judge, a person, its landing."""
+    return f"since {say_clock(loop.since, now)}" if loop.status in _AFTER_WORK else ""
 
 
 def left_by(scene: Scene, loop: Loop) -> str:

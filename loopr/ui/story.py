@@ -15,18 +15,19 @@ from loopr.ui.views import Row, instant
 
 
 def story(records: Iterable[Any]) -> list[Row]:
-    """Tell events as rows with a sentence each, and for each that ends a try how long it took."""
-    rows, began = [], 0
+    """Tell events as rows with a sentence each, and for each that ends a try how long its command took."""
+    rows, began, ended = [], 0, 0
     for each in records:
         data = json.loads(each.data)
         is_end = bool(began) and (each.event in _ENDS or "failure" in data)
+        ended = each.at if each.event == "work_ended" else 0 if each.event == "lease_granted" else ended
         rows.append(
             {
                 "seq": each.seq,
                 "at": instant(each.at),
                 "event": each.event,
                 "text": sentence(each.event, data),
-                "seconds": (each.at - began) / 1000 if is_end else None,
+                "seconds": ((ended or each.at) - began) / 1000 if is_end else None,
             }
         )
         began = each.at if each.event in ("lease_granted", "attempt_started") else 0 if is_end else began
@@ -276,6 +277,9 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
 }
 
 
+_GOES_ON = frozenset({"work_ended", "verdict_given", "passed", "approved"})
+"""What becomes of a try after its command has ended, and before the try is over."""
+
 _ENDS: Mapping[str, str] = {
     "lease_released": "released",
     "lease_expired": "infra",
@@ -293,7 +297,7 @@ _ENDS: Mapping[str, str] = {
 
 
 def attempts(records: Iterable[Any]) -> list[Row]:
-    """Return the attempts of one loop from its story, oldest first."""
+    """Return the attempts of one loop from its story, oldest first: each has ended once its command has."""
     found: list[Row] = []
     open_one: Row | None = None
     iteration = 1
@@ -310,11 +314,17 @@ def attempts(records: Iterable[Any]) -> list[Row]:
             rough = tokens is None or any(rounded)
             open_one["usage"] = {"tokens": tokens, "usd": usd, "seconds": ms / 1000, "estimated": rough}
         elif open_one is not None and (each.event in _ENDS or "failure" in data):
-            open_one |= {"class": data.get("failure") or _ENDS[each.event], "ended_at": instant(each.at)}
-            open_one["outcome"] = sentence(each.event, data)
+            open_one |= {"class": data.get("failure") or _ENDS[each.event], "outcome": sentence(each.event, data)}
+            open_one["ended_at"] = open_one["ended_at"] or instant(each.at)
             open_one = None
+        elif open_one is not None and each.event in _GOES_ON:
+            open_one["outcome"] = sentence(each.event, data) + _THEN.get((each.event, data.get("to")), "")
+            open_one["ended_at"] = instant(each.at) if each.event == "work_ended" else open_one["ended_at"]
         iteration = _next_iteration(each.event, data, iteration)
     return found
+
+
+_THEN = {("passed", "awaiting_approval"): ", and waits for a person", ("passed", "landing"): ", and lands"}
 
 
 def _attempt(data: Mapping[str, Any], iteration: int, at: int) -> Row:

@@ -206,3 +206,25 @@ def test_failures_are_told(shop: Desk) -> None:
     assert (row["failures"], row["launch_failures"]) == (3, 2)
     assert "no worktree 2" in row["reason"]
     assert shop("show", "p/a", "--json").document["loop"]["launch_failures"] == 2
+
+
+def test_a_try_has_ended_once_its_command_has(shop: Desk) -> None:
+    """Whatever is waited for after the command, the time of the try stands still, and is told apart from the wait."""
+    shop.write("loopr.yml", COMMANDS.replace("make spec}", "make spec, lane: hal, approve: true}"))
+    shop.start(flat(["a"]))
+    shop.choose()
+    shop.run("p/a")
+    shop.clock.at += 19_000
+    shop.end("p/a")
+    assert "    1  12:00:00  19 s  try 1 ended well; it is judged" in shop.lines("show", "p/a")
+    shop.clock.at += 1_000
+    shop.judge("p/a")
+    shop.clock.at += 3_600_000
+    lines = shop.lines("show", "p/a")
+    assert {"status approval, since 12:00:20", "used 19 s"} <= {" ".join(each.split()) for each in lines}
+    assert "    1  12:00:00  19 s  it passed, and waits for a person" in lines
+    assert shop.lines("why", "p/a")[0] == "p/a (spec): approval, since 12:00:20"
+    shop("approve", "p/a")
+    shop.clock.at += 60_000
+    assert "    1  12:00:00  19 s  approved" in shop.lines("show", "p/a")
+    assert "p/a spec landing 19 s · since 13:00:20" in [" ".join(each.split()) for each in shop.lines("ls")]

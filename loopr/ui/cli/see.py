@@ -25,6 +25,7 @@ from loopr.ui.times import localized, read_instant, say_clock, say_duration, say
 from loopr.ui.unattended import unattended, unattended_loop
 from loopr.ui.unread import behind, unread, words
 from loopr.ui.warnings import warnings
+from loopr.ui.whereabouts import is_unchanged
 from loopr.wiring import Scenery
 
 ROOM = 60
@@ -160,7 +161,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("id", row["id"]),
         ("title", row["title"]),
         ("type", f"{row['type']}, project {row['project']}{_home_of(seen.scene, found)}"),
-        ("status", row["state"]),
+        ("status", row["state"] + _since(frame, seen.scene, found, seen.now)),
         ("why", waits),
         ("age", age_words(seen.scene, found, next(closed_gates(seen.scene, found, seen.now), None))),
         ("left", render.left_by(seen.scene, found)),
@@ -181,6 +182,13 @@ def show_verb(frame: Frame, loop: str) -> None:
     rows = [(each["id"], each["type"], each["state"], each["title"]) for each in body["children"]]
     frame.lines(["", *render.table(rows, frame.room, whole=True)] if rows else [])
     tell_unread(frame, body["unread"])
+
+
+def _since(frame: Frame, scene: Scene, loop: Loop, now: int) -> str:
+    """Say since when a loop waits for what comes after its command, and whether that has left all as it was."""
+    since = render.since(loop, now)
+    same = bool(since) and is_unchanged(frame.workspace, scene, loop)
+    return (f", {since}" if since else "") + ("; no file changed" if same else "")
 
 
 def _places(row: views.Row, places: views.Row) -> list[tuple[str, str]]:
@@ -228,7 +236,9 @@ def _try_lines(attempts: list[views.Row], now: int, width: int) -> list[str]:
 
 
 def _took(row: views.Row, now: int) -> str:
-    """Say how long a try took, or takes until now."""
+    """Say how long the command of a try took, or takes until now."""
+    if row["ended_at"] and row["usage"] and row["usage"]["seconds"]:
+        return say_duration(round(row["usage"]["seconds"] * 1000))
     began, ended = (read_instant(row[key], now) if row[key] else now for key in ("started_at", "ended_at"))
     return say_duration(ended - began)
 
@@ -272,7 +282,7 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
     first = next(closed_gates(scene, loop, now), None)
     word = stands.word_of(scene, loop, first)
     state = "no gate is closed: it waits for its turn, `loopr next`" if body["runnable"] else word
-    lines = [f"{loop.id} ({loop.type}): {state}"]
+    lines = [", ".join(filter(None, (f"{loop.id} ({loop.type}): {state}", render.since(loop, now))))]
     if scene.taken_over(loop) is not None or views.stand_in(scene, loop, now):
         lines += render.wrap(f"  {'agent':9} ", render.plain(_agent(scene, loop, now)), frame.width)
     if words_of_age := age_words(scene, loop):
