@@ -176,6 +176,14 @@ def test_a_cancel_and_the_way_back(four: Desk) -> None:
     assert statuses(four) == {"p": "complete", "p/a": "pending", "p/b": "cancelled", "p/c": "pending", "p/d": "pending"}
 
 
+def test_no_command_is_cut(shop: Desk) -> None:
+    """In a pipe each command that is told can be pasted, however long the id in it is."""
+    shop.start(flat(["a-task-with-a-name-that-takes-most-columns", *"bcdefgh"]))
+    cut = shop("cancel", "a-task-with-a-name-that-takes-most-columns")
+    assert cut.out.endswith("most-columns` brings it back\n")
+    assert notes(shop("cancel", *"bcdefgh"))[-1].endswith("` and so on")
+
+
 def test_a_cancel_of_what_lands(asked: Desk) -> None:
     """A cancel does not interrupt a landing that has begun, and says when it will count; another gives way to it."""
     asked("approve", "a", "b")

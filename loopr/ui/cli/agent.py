@@ -37,7 +37,7 @@ def list_verb(frame: Frame) -> None:
     widths = [max(len(row[place]) for row in cells) for place in range(3)]
     for row in cells:
         line = "  ".join(render.pad(word, width) for word, width in zip(row, widths, strict=False))
-        frame.lines([render.fit(render.plain(f"{line}  {row[3]}".rstrip()), frame.width)])
+        frame.lines([render.fit(render.plain(f"{line}  {row[3]}".rstrip()), frame.room)])
 
 
 def _state(row: Row) -> str:

@@ -54,7 +54,7 @@ def list_verb(frame: Frame) -> None:
         return
     convoys = sorted(seen.scene.shared.convoys.items())
     rows = [(f"@{name}", _stands(seen.scene, name, convoy, seen.now)) for name, convoy in convoys]
-    frame.lines(render.table(rows, frame.width))
+    frame.lines(render.table(rows, frame.room, whole=True))
     if not rows:
         frame.note(_NONE_YET)
 
@@ -73,7 +73,7 @@ def show_verb(frame: Frame, name: str) -> None:
     stands = _stands(scene, found, scene.shared.convoys[found], seen.now)
     frame.lines(render.wrap(f"@{found}  ", stands, frame.width))
     rows = [(each["id"], each["type"], each["state"]) for each in body["loops"]]
-    frame.lines(render.table(rows, frame.width))
+    frame.lines(render.table(rows, frame.room, whole=True))
     held = body["holding"]
     size = max((len(each["id"]) for each in held[:MOST_HOLDING]), default=0)
     lines = ["", "held up by:"] if held else []

@@ -40,7 +40,7 @@ def report(frame: Frame, plan: Loop, told: Told, dry_run: bool) -> None:
     if told.remark:
         frame.note(told.remark)
     elif built is not None and dry_run:
-        frame.lines(_shown(built, frame.width))
+        frame.lines(_shown(built, frame.room))
     for line in words_of(told.half) if told.half is not None and not told.remark else ():
         frame.note(render.plain(line))
     for each in told.problems:

@@ -118,7 +118,7 @@ def list_verb(frame: Frame) -> None:
         frame.document(body)
         return
     rows = [_listed(frame, row, seen.now) for row in body["leases"]]
-    frame.lines(render.table(rows, frame.width, ("lease", "holder", "expires", "worktree", "age")) if rows else [])
+    frame.lines(render.table(rows, frame.room, ("lease", "holder", "expires", "worktree", "age")) if rows else [])
     if not rows:
         frame.note("no pull worker has a lease: `loopr lease take`")
 
@@ -143,4 +143,4 @@ def _report(frame: Frame, body: Row) -> None:
         gates = each["loop"]["gates"]
         stands = f"until {_clock(each['expires_at'], now)}" if each["expires_at"] else ""
         rows.append((each["lease"], each["did"], stands or (render.plain(gates[0]["reason"]) if gates else "ready")))
-    frame.lines(render.table(rows, frame.width))
+    frame.lines(render.table(rows, frame.room, whole=True))

@@ -56,7 +56,7 @@ def simulate_verb(frame: Frame, *, plan: str, file: str | None, svg: str | None,
         frame.document(views.document(now, report(played) | {"ways": ways, "foretold": foretold}))
         return
     frame.lines(draw_text(played, width=frame.width).splitlines())
-    frame.lines([*_summary(played, frame.width), *_way_lines(ways, frame.width)])
+    frame.lines([*_summary(played, frame.room), *_way_lines(ways, frame.width)])
     for each in foretold:
         frame.note(render.plain(each))
     for each in played.unused:
@@ -147,9 +147,8 @@ def _summary(played: Played, width: int) -> list[str]:
         lines += _more(len(played.critical_path))
     if played.unfinished:
         lines.append(f"not finished: {len(played.unfinished)}")
-        lines += [
-            render.fit(f"  {each.id}: {render.plain(each.reason)}", width) for each in played.unfinished[:MOST_NAMED]
-        ]
+        for each in played.unfinished[:MOST_NAMED]:
+            lines += render.wrap(f"  {each.id}: ", render.plain(each.reason), width)
         lines += _more(len(played.unfinished))
     if played.cut_short:
         lines.append("it was cut short: the simulation has a limit on events")

@@ -24,6 +24,7 @@ from loopr.ui.views import Row
 from loopr.ui.vocabulary import RULES, Wish
 
 STOPPING = "stopping"
+MORE = " …"
 _STOPS = frozenset({"stopped", "cancelled"})
 
 _RESUMES = re.compile(r"`loopr (resume [^`]+)`")
@@ -46,7 +47,7 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
         return
     for said in answer.more.get("bases", ()):
         frame.note(render.plain(said))
-    frame.lines(_lines(answer, frame.width))
+    frame.lines(_lines(answer, frame.room))
     for row in answer.unchanged:
         frame.note(render.plain(f"{_called(row['id'])}: {row['why']}"))
     for group in answer.groups:
@@ -61,7 +62,9 @@ def _lines(answer: Answer, width: int) -> list[str]:
     for row in answer.done:
         did.setdefault(row["id"], []).append(row["did"])
         stands[row["id"]] = _stands(row["loop"])
-    return render.table([(_called(name), ", ".join(words), stands[name]) for name, words in did.items()], width)
+    return render.table(
+        [(_called(name), ", ".join(words), stands[name]) for name, words in did.items()], width, whole=True
+    )
 
 
 def _called(name: str) -> str:
@@ -93,7 +96,12 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
     if commands == ["run"] and answer.more["unattended"]:
         frame.note(answer.more["unattended"])
         return
-    frame.note(f"next: {', '.join(f'`loopr {each}`' for each in commands)}")
+    frame.note(f"next: {', '.join(map(_typed, commands))}")
+
+
+def _typed(command: str) -> str:
+    """Write a command so that it can be pasted: what is left out of it is said beside it."""
+    return f"`loopr {command.removesuffix(MORE)}`{' and so on' if command.endswith(MORE) else ''}"
 
 
 def _ends(loop: Row | None) -> bool:
@@ -136,14 +144,14 @@ def _tops(ids: Sequence[str]) -> list[str]:
 
 def _some(ids: Sequence[str]) -> str:
     """Name a few, as arguments of a command."""
-    return " ".join(ids[:MOST_NAMED]) + (" …" if len(ids) > MOST_NAMED else "")
+    return " ".join(ids[:MOST_NAMED]) + (MORE if len(ids) > MOST_NAMED else "")
 
 
 def _report_rehearsal(frame: Frame, answer: Answer) -> None:
     """Show the next round as it would be, and why what was named is not in it."""
     grants = answer.more["next"]["grants"]
     rows = [(str(n), each["id"], each["project"], str(each["score"]["total"])) for n, each in enumerate(grants, 1)]
-    frame.lines(render.table(rows, frame.width, ("#", "loop", "project", "score")) if rows else [])
+    frame.lines(render.table(rows, frame.room, ("#", "loop", "project", "score")) if rows else [])
     granted = {each["id"] for each in grants}
     held = {each["id"]: each["reason"] for each in answer.more["next"]["held"]}
     for row in (*answer.done, *answer.unchanged):
