@@ -23,6 +23,7 @@ from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame
 from loopr.ui.cli.held import offer_held
 from loopr.ui.cli.word import word_of
+from loopr.ui.driven_too import driven_too_words
 from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
 from loopr.ui.edits import details, headline, is_unchanged
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
@@ -33,6 +34,7 @@ from loopr.ui.idle import NOTHING_TO_DO
 from loopr.ui.older import doubt_lines
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
+from loopr.wiring import wall_clock
 
 MOST_PROBLEMS = 10
 
@@ -68,8 +70,11 @@ def begin(frame: Frame, paths: Sequence[Path], listed: Sequence[Plan], asked: As
     wants = Wants(asked.merge, say=frame.note)
     if not no_run and not detach:
         return _drive(frame, found, ask, limit_of(span=asked.span, stay=asked.stay), wants)
-    code = _report_all(frame, admit(workspace, found, ask, to_run=detach, word=word_of(frame), wants=wants))
+    admitted = admit(workspace, found, ask, to_run=detach, word=word_of(frame), wants=wants)
+    code = _report_all(frame, admitted)
     if detach and code == 0:
+        if not admitted.beside:
+            _tell_too(frame, admitted.forest, [plan.id for plan in found], wall_clock())
         begin_behind(frame, again(asked.span, stay=asked.stay), stay=asked.stay)
     return code
 
@@ -83,6 +88,7 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None, w
         with workspace.serve(stays=stays) as driver:
             done = bring_in(driver.engine, workspace, found, ask, to_run=True, word=word_of(frame), wants=wants)
             _tell(frame, done, driver.forest)
+            _tell_too(frame, driver.forest, ids, driver.engine.mind.now())
             driven = drive(driver, ids, progress, limit=limit)
             if frame.as_json:
                 frame.document(Admitted(driver.forest, done).document(workspace))
@@ -141,6 +147,12 @@ def _tell(frame: Frame, done: Sequence[Enqueued], forest: Forest) -> None:
             _report(frame, each, forest, ends=False)
         for line in doubt_lines(forest, each.plan, each.changed):
             frame.note(f"  {line}")
+
+
+def _tell_too(frame: Frame, forest: Forest, named: Sequence[str], now: int) -> None:
+    """Say which other plans an engine drives too, before it does."""
+    if words := driven_too_words(forest, named, now):
+        frame.note(words)
 
 
 def _report(frame: Frame, done: Enqueued, forest: Forest, *, ends: bool = True) -> None:

@@ -1,0 +1,44 @@
+"""A start drives the whole workspace: what that is beside the plans that it names is said before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.repos import Repo, opened
+
+ALSO = "also drives: todo (1 of 1 to do); `loopr pause todo` holds it"
+
+
+def plan(name: str) -> str:
+    """Write a plan with one task."""
+    return f"---\nid: {name}\ntasks: [{{id: task, run: 'echo x > {name}.txt', check: none}}]\n---\n# {name}\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    """Give a repository with two plans, of which one is enqueued."""
+    with opened(tmp_path) as found:
+        repo = found.found()
+        repo.settings("types:\n  plan: {child: task}\n  task: {}\n")
+        repo.write({"todo.md": plan("todo"), "report.md": plan("report")})
+        repo.loopr("start", "--no-run", "todo.md")
+        yield repo
+
+
+def test_the_other_plan_is_named_before_it_runs(repo: Repo) -> None:
+    """The line comes before the first try; once nothing is to do there, it is gone."""
+    said = repo.loopr("start", "report.md").err.splitlines()
+    assert said.index(ALSO) < next(n for n, line in enumerate(said) if "report/task" in line)
+    repo.write({"report.md": plan("report").replace("# report", "# anew")})
+    assert "also drives" not in repo.loopr("start", "report.md").err
+
+
+def test_what_is_held_is_not_named(repo: Repo) -> None:
+    """The command that the line names keeps the plan from being driven, and the line from being said."""
+    repo.loopr("pause", "todo")
+    assert "also drives" not in repo.loopr("start", "report.md").err
+    rows = {each["id"]: each["status"] for each in repo.loopr("ls", "--json").document["loops"]}
+    assert rows["todo/task"] == "pending"
