@@ -7,7 +7,7 @@ import pytest
 from tests.ui.scenes import Desk
 from tests.ui.test_ticked import TWO_LEVELS, ids
 
-TODO = """\
+LIST = """\
 # To do
 
 Some words.
@@ -30,8 +30,8 @@ Some words.
 
 def test_each_open_box_is_a_loop(desk: Desk) -> None:
     """Headings group them, what is below a box is its text, and nothing waits for anything; on paper too."""
-    path = desk.write("TODO.md", TODO)
-    said = "plan specs/todo/plan.md, taken from TODO.md; 1 are closed, and left out\n"
+    path = desk.write("todo.md", LIST)
+    said = "plan specs/todo/plan.md, taken from todo.md; 1 are closed, and left out\n"
     assert desk("start", "-n", path).err.startswith(said)
     told = desk("start", "--no-run", path)
     assert (told.code, told.err.startswith(said.replace("plan specs", "wrote specs"))) == (0, True), told
@@ -49,10 +49,10 @@ def test_each_open_box_is_a_loop(desk: Desk) -> None:
 def test_a_newer_checklist(desk: Desk) -> None:
     """A box that is ticked off before its work was done is gone, and no other is called otherwise for it."""
     desk.write("loopr.yml", TWO_LEVELS.replace("make it", "make it, check: none"))
-    path = desk.write("docs/my list.md", TODO)
+    path = desk.write("docs/my list.md", LIST)
     assert "no command" not in desk("start", "--no-run", path).err
     assert ids(desk) == ["my-list", "my-list/fix-the-login", "my-list/order-results", "my-list/fix-the-login-2"]
-    path.write_text(TODO.replace("- [ ] Fix", "- [x] Fix", 1))
+    path.write_text(LIST.replace("- [ ] Fix", "- [x] Fix", 1))
     told = desk("start", "--no-run", path)
     assert (told.code, "1 gone" in told.err) == (0, True), told
     assert ids(desk) == ["my-list", "my-list/order-results", "my-list/fix-the-login-2"]
@@ -62,11 +62,11 @@ def test_a_newer_checklist(desk: Desk) -> None:
 
 def test_what_was_done_stays(desk: Desk) -> None:
     """A box that is ticked off once its work was done keeps the loop with it."""
-    path = desk.write("TODO.md", TODO)
+    path = desk.write("todo.md", LIST)
     assert desk("start", "--no-run", path).code == 0
     desk.write("specs/todo/spec/phase/fix-the-login/code.md", "# Done by hand\n")
     assert desk("start", "--no-run", path).code == 0
-    path.write_text(TODO.replace("- [ ] Fix", "- [x] Fix", 1))
+    path.write_text(LIST.replace("- [ ] Fix", "- [x] Fix", 1))
     assert desk("start", "--no-run", path).code == 0
     assert desk.loop("todo/spec/phase/fix-the-login").status.value == "complete"
 
@@ -75,8 +75,8 @@ def test_what_was_done_stays(desk: Desk) -> None:
     ("name", "settings", "text", "said"),
     [
         ("a.md", TWO_LEVELS, "- [x] one\n", "a.md has nothing that is open"),
-        ("README.md", TWO_LEVELS, TODO, "this is no plan by its name"),
-        ("a.md", TWO_LEVELS.replace("task}", "task, run: make plan}"), TODO, "to-do: 1 new"),
+        ("README.md", TWO_LEVELS, LIST, "this is no plan by its name"),
+        ("a.md", TWO_LEVELS.replace("task}", "task, run: make plan}"), LIST, "to-do: 1 new"),
         ("a.md", TWO_LEVELS, "id: p\ntitle: T\n\n- [ ] one\n", "it looks like front matter"),
         ("a.md", TWO_LEVELS, "# P\n## Tasks\n- [ ] one\n- [ ] two\n", "p: 3 new"),
         ("a.md", TWO_LEVELS, "- [ ] one\n\n    - [ ] two\n", "a: 2 new"),
@@ -103,8 +103,8 @@ def test_a_plan_with_a_checklist_that_was_started_before(desk: Desk) -> None:
 def test_two_checklists_of_one_name(desk: Desk) -> None:
     """The second is refused, and gets a name of its own by --id."""
     desk.write("loopr.yml", TWO_LEVELS)
-    assert desk("start", "--no-run", desk.write("a/todo.md", TODO)).code == 0
-    other = desk.write("b/todo.md", TODO)
+    assert desk("start", "--no-run", desk.write("a/todo.md", LIST)).code == 0
+    other = desk.write("b/todo.md", LIST)
     assert "--id NAME gives this list another place" in desk("start", "--no-run", other).err
     assert desk("start", "--no-run", "--from", "checklist", "--id", "mine", other).code == 0
     assert "mine/fix-the-login" in ids(desk)
