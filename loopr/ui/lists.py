@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from loopr.core.brackets import unread_brackets
 from loopr.core.checklist import is_checklist, read_checklist
 from loopr.core.headings import read_items, read_lines
 from loopr.core.imported import Item, open_items, own_ids, plan_of
@@ -99,8 +100,15 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
     gone = {each.id for each in items} - {each.id for each in left}
     made = plan_of(left, ladder, plan_id=plan_id, title=title or source, about=_about(kind, source), gone=gone)
     left_out = sum(each.id in gone and not each.group for each in items)
-    remarks = (*made.remarks, *_workless(workspace, kind, ladder.levels()[-1]))
+    remarks = (*made.remarks, *_unread(kind, left), *_workless(workspace, kind, ladder.levels()[-1]))
     return Listed(_plan(workspace, plan_id, made.text, source), source, left_out, remarks)
+
+
+def _unread(kind: str, items: Sequence[Item]) -> Iterator[str]:
+    """Say which brackets in the words of a checklist are not read."""
+    for each in items if kind == CHECKLIST else ():
+        for mark, _ in unread_brackets(each.title, ""):
+            yield f"`{mark}` of {each.id} is not read: a box waits for nothing and nobody, an item of an outline may"
 
 
 def _workless(workspace: Workspace, kind: str, last: str) -> Iterator[str]:
