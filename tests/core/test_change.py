@@ -259,7 +259,7 @@ def test_where_a_plan_stands_follows_from_its_events() -> None:
     tip = story.forest.shared.tip("p")
     assert (tip.at, tip.stands, tip.begins) == ("", "b0", True)
     go_on(story, "lands p/a: b0 b1\nignores lands p/a: b0 b2")
-    assert story.forest.shared.tip("p") == ("b0", ("b0", "b1", "landed", "p/a", "tip"))
+    assert story.forest.shared.tip("p") == ("b0", ("b0", "b1", "landed", "p/a", "tip", "", ()))
     go_on(story, "landed p/a: x\nbegan p/b\nended p/b\njudged p/b\nignores lands p/b: b0 b2\nlands p/b: b1 b2")
     assert story.forest.shared.tip("p").stands == "b1"
     go_on(story, "landed p/b: infra the commit is gone")
