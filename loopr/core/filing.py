@@ -56,6 +56,9 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
         may_take_file(scene, known, file)  # or nothing of it is decided
     if known is None:
         yield e.Declared(seen.plan, scene.policy.root_type, None, terms)
+    elif known.status is Status.INVALIDATED:  # it was let go
+        yield e.DeclaredAgain(seen.plan, Status.PENDING, terms)
+        known = None
     yield from begin_round(scene, seen.plan)
     if bound is None:
         yield w.PlanBound(seen.plan, seen.source, seen.digest, seen.base_branch, seen.base_commit, seen.repo)
@@ -70,10 +73,22 @@ def _plan_offered(scene: Scene, seen: o.PlanOffered, now: int) -> Iterator[Event
         yield from _take_plan_terms(scene, loop, terms)
         if _is_taken(scene, loop, seen):
             yield from approve_file(scene, scene.loops[loop.id], file)
-            return
-        yield from _file_seen(scene, file, now)
+        elif loop.status is Status.PENDING and loop.artifact == seen.digest:
+            yield from _accept_again(scene, loop, file)
+        else:
+            yield from _file_seen(scene, file, now)
     elif known is not None:
         yield from change_entry(scene, loop, terms, "")
+
+
+def _accept_again(scene: Scene, loop: Loop, seen: o.FileSeen) -> Iterator[Event]:
+    """The plan comes back with the very file that it had: what that declares is declared again."""
+    problems = outline_problems(scene, loop, seen.artifact, seen.place)
+    if problems:
+        yield from problem(scene, seen.place, "\n".join(map(str, problems)))
+        return
+    yield e.ArtifactAccepted(loop.id, seen.digest)
+    yield from declare_children(scene, loop.id, seen.artifact)
 
 
 def _is_taken(scene: Scene, loop: Loop, seen: o.PlanOffered) -> bool:

@@ -41,9 +41,12 @@ def people_say(loop: Loop) -> str:
     return "waiting for approval" if loop.status is Status.AWAITING else WORDS[loop.status]
 
 
-def does_not_fit(loop: Loop, verb: str, hint: str) -> UserError:
-    """Make the refusal of a wish that does not fit how a loop stands."""
-    return UserError(f"cannot {verb} {loop.id}: it is {people_say(loop)}", hint=hint)
+def does_not_fit(loop: Loop, verb: str, hint: str, scene: Scene | None = None) -> UserError:
+    """Make the refusal of a wish that does not fit how a loop stands; of what is below it, where the scene is given."""
+    says = f"it is {people_say(loop)}"
+    if scene is not None and loop.status is Status.COMPLETE and not scene.tree.done(loop.id):
+        says = "it is cancelled" if scene.tree.called_off(loop.id) else _complete(scene, loop)
+    return UserError(f"cannot {verb} {loop.id}: {says}", hint=hint)
 
 
 def _state_words(scene: Scene, loop: Loop) -> str:
@@ -60,6 +63,8 @@ def _complete(scene: Scene, loop: Loop) -> str:
     """Say what a complete loop still waits for below it."""
     if scene.tree.done(loop.id):
         return "it is done"
+    if scene.tree.called_off(loop.id):
+        return f"it was cancelled; `loopr retry {loop.id}` brings it back"
     done, of = scene.tree.below[loop.id].done
     return f"its own work is done, and {done} of {of} below it"
 

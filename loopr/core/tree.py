@@ -170,6 +170,12 @@ class Tree:
         below = self.below[loop_id]
         return below.total == below.complete
 
+    def called_off(self, loop_id: str) -> bool:
+        """Say whether a loop is complete, and all that is not complete below it is cancelled."""
+        below, loop = self.below[loop_id], self.loops[loop_id]
+        over = below.complete + below.cancelled == below.total
+        return bool(below.cancelled) and over and loop.status is Status.COMPLETE
+
     def at_rest(self, loop_id: str) -> bool:
         """Say whether a loop is done with all below it, and nothing of it is to be done again."""
         return self.done(loop_id) and loop_id not in self.redoing and not self.below[loop_id].redoing

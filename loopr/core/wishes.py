@@ -72,7 +72,7 @@ _AGAIN: Mapping[Status, str] = {
 def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) -> list[Loop]:
     """Return some loops, each once; if any waits for no turn, all that do not are told together."""
     loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
-    wrong = [does_not_fit(loop, verb, hint) for loop in loops if not loop.waits]
+    wrong = [does_not_fit(loop, verb, hint, scene) for loop in loops if not loop.waits]
     if wrong:
         raise UserError("", problems=[problem for each in wrong for problem in each.problems])
     return loops
@@ -136,10 +136,12 @@ def clear(scene: Scene, loop_ids: tuple[str, ...], by: str) -> Iterator[Event]:
 
 
 def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Event]:
-    """End a loop with all that is unfinished below it; a complete one stays complete and is held."""
+    """End a loop with all that is unfinished below it; a complete one of which something is left is held."""
     top = _loop(scene, loop_id)
     if top.status is Status.INVALIDATED:
         raise does_not_fit(top, "cancel", _GONE)
+    if scene.tree.at_rest(loop_id):
+        return  # nothing of it is left to end
     for loop in list(scene.tree.walk(loop_id)):
         if loop.status in (Status.CANCELLED, Status.INVALIDATED) or awaits_cancel(loop):
             continue

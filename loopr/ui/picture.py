@@ -166,7 +166,9 @@ def last_word(forest: Forest, tops: Sequence[str], now: int, width: int, is_home
         lines += _named(word, texts)
     loops = _listed(forest, tops, Status.CANCELLED)
     lines += _named("cancelled", [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
-    held = [forest.loops[each] for each in forest.tree.held if within(set(tops), each) and not forest.tree.done(each)]
+    is_over = (forest.tree.done, forest.tree.called_off)
+    names = [each for each in forest.tree.held if within(set(tops), each) and not any(over(each) for over in is_over)]
+    held = [forest.loops[each] for each in names]
     lines += _named("paused", [f"{each.id}: `loopr resume {each.id}`" for each in held])
     lines += _named("waiting", _waiting(forest, tops, now))
     lines += _named("missing", _missing(forest, tops))
@@ -219,7 +221,7 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
         first = next(iter(_listed(forest, tops, status)), None)
         if first is not None:
             return f"`loopr {verb} {first.id}`"
-    unfinished = next((each for each in tops if not forest.tree.at_rest(each)), None)
+    unfinished = next((each for each in tops if not (forest.tree.at_rest(each) or _is_cancelled(forest, each))), None)
     if unfinished is None:
         old = next((each for each in tops if stale_loops(forest, [each])), None)
         away = next(iter(_away(forest, tops, is_home)), None)
@@ -232,6 +234,11 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
     if forest.tree.done(unfinished):
         return f"`loopr why {next(each for each in forest.tree.redoing if within({unfinished}, each))}`"
     return f"`loopr why {_first_open(forest, unfinished)}`"
+
+
+def _is_cancelled(forest: Forest, top: str) -> bool:
+    """Say whether all that is not done of a plan is cancelled."""
+    return forest.loops[top].status is Status.CANCELLED or forest.tree.called_off(top)
 
 
 def _may_go_on(forest: Forest, tops: Sequence[str], now: int) -> bool:

@@ -221,7 +221,7 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
     if loop.spent.tokens:
         words.append(f"{say_tokens(loop.spent.tokens)} tok")
     words += filter(None, [since(loop, now)])
-    if loop.hold is not None:
+    if loop.hold is not None and not scene.tree.called_off(loop.id):
         words.append(f"paused: {plain(loop.hold.reason)}" if loop.hold.reason else "paused")
     return " · ".join(words)
 

@@ -41,6 +41,8 @@ def word_of(scene: Scene, loop: Loop, gate: Gate | None) -> str:
         return READY if gate is None else PAUSED if gate.gate == "paused" else WAITING
     if loop.status is Status.COMPLETE and scene.tree.is_head(loop.id) and not scene.tree.done(loop.id):
         done, of = scene.tree.below[loop.id].done
+        if done == 0 and scene.tree.called_off(loop.id):
+            return WORDS[Status.CANCELLED]
         return f"{done} of {of} done"
     if loop.status is Status.COMPLETE:
         return STALE if loop.past.ask is not None or is_stale(scene.tree, loop) else DONE

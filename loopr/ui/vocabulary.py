@@ -165,10 +165,13 @@ def _is_free(scene: Scene, name: str, now: int) -> str:
 
 def _is_over(scene: Scene, name: str, now: int) -> str:
     """Say why there is nothing left to cancel."""
+    if scene.tree.at_rest(name):
+        return "it is done: nothing of it is left to cancel"
     status = scene.loops[name].status
     if status is Status.LANDING:
         return "cancelled already, as soon as it has landed"
-    return "complete, and held already" if status is Status.COMPLETE else "cancelled already"
+    open_below = status is Status.COMPLETE and not scene.tree.called_off(name)
+    return "complete, and held already" if open_below else "cancelled already"
 
 
 def _is_complete(scene: Scene, name: str, now: int) -> str:

@@ -164,13 +164,13 @@ def test_a_cancel_and_the_way_back(four: Desk) -> None:
     four.run("p/a")
     answer = four("cancel", "b", "--reason", "too dear")
     assert answer.out == "p/b  cancelled  try 1 was told to stop and still lives\n"
-    assert notes(answer) == ["no engine runs here: the next one ends what was told to stop", "next: `loopr retry p/b`"]
+    assert notes(answer) == ["no engine runs here: the next one ends what was told to stop", "undo: `loopr retry p/b`"]
     assert four.loop("p/b").reason == "too dear"
     answer = four("cancel", "p")
     assert [line.split("  ")[0] for line in answer.out.splitlines()] == ["p", "p/a", "p/c", "p/d"]
-    assert answer.out.startswith("p    held       its own work is done, and 0 of 4 below it\n")
-    assert notes(answer)[-1] == "next: `loopr retry p/a p/c p/d`, `loopr resume p`"
-    assert notes(four("cancel", "p", "a")) == ["p: complete, and held already", "p/a: cancelled already"]
+    assert answer.out.startswith("p    cancelled  it was cancelled; `loopr retry p` brings it back\n")
+    assert notes(answer)[-1] == "undo: `loopr retry p/a p/c p/d`, `loopr resume p`"
+    assert notes(four("cancel", "p", "a")) == ["p: cancelled already", "p/a: cancelled already"]
     assert did(four("retry", "a", "c", "d", "--json")) == [(f"p/{each}", "retried") for each in "acd"]
     assert did(four("resume", "p", "--json")) == [("p", "resumed")]
     assert statuses(four) == {"p": "complete", "p/a": "pending", "p/b": "cancelled", "p/c": "pending", "p/d": "pending"}
@@ -344,7 +344,7 @@ def test_approving_rejecting_and_sending_back(asked: Desk) -> None:
     assert (asked.loop("p/a").reason, asked.loop("p/a").iteration) == ("too long", 2)
     answer = asked("reject", "b", "--reason", "not now")
     assert answer.out == "p/b  rejected  it failed: not now; `loopr retry p/b` begins again\n"
-    assert notes(answer) == ["next: `loopr retry p/b`"]
+    assert notes(answer) == ["undo: `loopr retry p/b`"]
     asked.end("p/c")
     asked.judge("p/c")
     answer = asked("approve", "c")
@@ -509,7 +509,7 @@ def test_beside_an_engine(four: Desk) -> None:
         assert statuses(four) == {"p": "complete", "p/a": "pending", "p/b": "leased", "p/c": "leased", "p/d": "leased"}
         assert notes(four("resume", "a")) == ["next: `loopr wait p/a`"]
         answer = four("cancel", "b")
-        assert (answer.out.split()[:2], notes(answer)) == (["p/b", "cancelled"], ["next: `loopr retry p/b`"])
+        assert (answer.out.split()[:2], notes(answer)) == (["p/b", "cancelled"], ["undo: `loopr retry p/b`"])
         assert four("approve", "c").code == 2
         assert notes(four("pause", "--all"))[-1] == "next: `loopr resume --all`"
         assert notes(four("resume", "--all")) == ["next: `loopr tree`"]

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from loopr import wiring
 from loopr.core import wishes
+from loopr.core.dropping import drop, may_drop
+from loopr.core.events import Event
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
@@ -61,7 +64,7 @@ class Kept(NamedTuple):
 
 def forget_all(frame: Frame, scene: Scene, text: str, how: Asked) -> None:
     """Let go what is kept of a loop that is over, or of all below a loop, a plan or a convoy that are."""
-    meant = _meant(scene, text)
+    meant, dropped = _meant(scene, text), list[str]()
     kept = _kept(frame, scene, meant)
     if not how.dry_run:
         _ask(meant, kept, how.yes)
@@ -70,8 +73,27 @@ def forget_all(frame: Frame, scene: Scene, text: str, how: Asked) -> None:
             if not meant.many and meant.loops and meant.loops[0].status is Status.INVALIDATED:
                 with frame.workspace.visit() as engine:
                     engine.mind.decide(lambda forest, now: wishes.forget(forest, meant.text))
+            dropped = _drop(frame, scene, meant)
             kept = [_let_go(frame, scene, each, {loop.id for loop in meant.loops}) for each in kept]
     _report(frame, meant, kept, how)
+    if not frame.as_json and not how.dry_run:
+        for plan in dropped:
+            frame.note(f"{plan} has left the tree; `loopr start {scene.shared.plans[plan].source}` brings it back")
+
+
+def _dropping(asked: tuple[str, str], forest: Scene, now: int) -> Iterator[Event]:
+    """Decide that a plan leaves the tree, as somebody has asked."""
+    yield from drop(forest, *asked)
+
+
+def _drop(frame: Frame, scene: Scene, meant: Meant) -> list[str]:
+    """Take out of the tree the plans that are meant and were cancelled before anything of them landed."""
+    plans = [each.id for each in meant.loops if may_drop(scene, each.id)]
+    if plans:
+        with frame.workspace.visit() as engine:
+            for plan in plans:
+                engine.mind.decide(partial(_dropping, (plan, frame.workspace.actor)))
+    return plans
 
 
 # --- who is meant ---------------------------------------------------------------------------------------------------
@@ -109,7 +131,7 @@ def _no_more_declared(scene: Scene, top: Loop) -> list[Loop]:
 def _may_go(scene: Scene, loop: Loop) -> bool:
     """Say whether a loop may be forgotten; a plan only when it is done, or goes on no more."""
     if loop.parent is None:
-        return scene.tree.done(loop.id) or (loop.status in ENDED and is_over(loop))
+        return scene.tree.done(loop.id) or (loop.status in ENDED and is_over(loop)) or may_drop(scene, loop.id)
     return is_over(loop)
 
 

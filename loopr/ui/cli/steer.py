@@ -23,10 +23,12 @@ from loopr.ui.unattended import serves
 from loopr.ui.views import Row
 from loopr.ui.vocabulary import RULES, Wish
 
-STOPPING = "stopping"
+STOPPING, CANCELLED = "stopping", "cancelled"
 MORE = " …"
+_ENDS = frozenset({"cancel", "reject"})
 _STOPS = frozenset({"stopped", "cancelled"})
 
+_RETRIES = re.compile(r"it was cancelled; `loopr (retry [^`]+)`")
 _RESUMES = re.compile(r"`loopr (resume [^`]+)`")
 
 
@@ -47,7 +49,7 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
         return
     for said in answer.more.get("bases", ()):
         frame.note(render.plain(said))
-    frame.lines(_lines(answer, frame.room))
+    frame.lines(_lines(wish, answer, frame.room))
     for row in answer.unchanged:
         frame.note(render.plain(f"{_called(row['id'])}: {row['why']}"))
     for group in answer.groups:
@@ -55,16 +57,22 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
     _remark(frame, wish, answer)
 
 
-def _lines(answer: Answer, width: int) -> list[str]:
+def _lines(wish: Wish, answer: Answer, width: int) -> list[str]:
     """Set what was done in columns, a line for each loop, with where it stands now."""
     did: dict[str, list[str]] = {}
     stands: dict[str, str] = {}
     for row in answer.done:
-        did.setdefault(row["id"], []).append(row["did"])
+        over = wish.name == "cancel" and _is_over(row["loop"])
+        did.setdefault(row["id"], []).append(CANCELLED if over else row["did"])
         stands[row["id"]] = _stands(row["loop"])
     return render.table(
         [(_called(name), ", ".join(words), stands[name]) for name, words in did.items()], width, whole=True
     )
+
+
+def _is_over(loop: Row | None) -> bool:
+    """Say whether a loop is cancelled, itself or as all that is below it."""
+    return loop is not None and loop["state"] == CANCELLED
 
 
 def _called(name: str) -> str:
@@ -96,7 +104,11 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
     if commands == ["run"] and answer.more["unattended"]:
         frame.note(answer.more["unattended"])
         return
-    frame.note(f"next: {', '.join(map(_typed, commands))}")
+    word = "undo" if wish.name in _ENDS and _ways(wish, answer) else "next"
+    frame.note(f"{word}: {', '.join(map(_typed, commands))}")
+    over = [row["id"] for row in answer.done if _is_over(row["loop"]) and row["loop"]["parent"] is None]
+    if wish.name == "cancel" and over and not any(_ends(row["loop"]) for row in answer.done):
+        frame.note(f"next: `loopr gc --forget {over[0]}` takes it out of the tree")
 
 
 def _typed(command: str) -> str:
@@ -111,29 +123,35 @@ def _ends(loop: Row | None) -> bool:
 
 def _next(wish: Wish, answer: Answer, *, serves: bool) -> list[str]:
     """Say what a person would type next: the way back, or what the work goes on with."""
-    done = {did: [row["id"] for row in answer.done if row["did"] == did] for row in answer.done for did in [row["did"]]}
-    ways = [f"retry {_some(_tops(done[each]))}" for each in ("cancelled", "rejected") if each in done]
-    held = [done[each] for each in ("paused", "cleared", "held") if each in done]
-    ways += ["resume --all" if wish.asks("all") else f"resume {_some(each)}" for each in held]
-    if ways:
+    if ways := _ways(wish, answer):
         return ways
     if wish.name == "convoy":
         return [f"convoy show {answer.done[0]['id']}"]
     if wish.name == "dispatch":
         return ["next"]
-    if paused := _paused(answer):
+    if paused := _named(answer, "paused", _RESUMES):
         return paused
+    if wish.name == "resume" and (over := _named(answer, "status", _RETRIES)):
+        return over
     if not serves:
         return ["run"]
     loops = [row["id"] for row in answer.done if row["loop"] is not None]
     return [f"wait {_some(_tops(loops))}" if loops else "tree"]
 
 
-def _paused(answer: Answer) -> list[str]:
-    """Say what lets go on what was done here and is paused, by itself or above."""
+def _ways(wish: Wish, answer: Answer) -> list[str]:
+    """Say how what was cancelled, rejected or held comes back."""
+    done = {did: [row["id"] for row in answer.done if row["did"] == did] for row in answer.done for did in [row["did"]]}
+    ways = [f"retry {_some(_tops(done[each]))}" for each in ("cancelled", "rejected") if each in done]
+    held = [done[each] for each in ("paused", "cleared", "held") if each in done]
+    return ways + ["resume --all" if wish.asks("all") else f"resume {_some(each)}" for each in held]
+
+
+def _named(answer: Answer, gate_name: str, pattern: re.Pattern[str]) -> list[str]:
+    """List the commands that the first gates name, where those are of one name: what lets go on what was done here."""
     loops = (row["loop"] for row in answer.done if row["loop"] is not None)
-    reasons = (gate["reason"] for loop in loops for gate in loop["gates"][:1] if gate["gate"] == "paused")
-    found = (_RESUMES.search(each) for each in reasons)
+    reasons = (gate["reason"] for loop in loops for gate in loop["gates"][:1] if gate["gate"] == gate_name)
+    found = (pattern.search(each) for each in reasons)
     return list(dict.fromkeys(each[1] for each in found if each is not None))[:MOST_NAMED]
 
 
