@@ -19,6 +19,7 @@ from loopr.errors import NotFound, UserError
 from loopr.ui import needed, story, views
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
+from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.stands import ALL_WORDS, is_like
 from loopr.ui.unattended import unattended
 from loopr.ui.unread import behind, is_served, telling, unread
@@ -97,6 +98,9 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
     body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]
     body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine, body["ready"])])
+    if seen.live:
+        done = [each for each in seen.scene.tree.children(None) if seen.scene.tree.at_rest(each)]
+        body["warnings"] += [each.words for each in newer_inputs(workspace, seen.scene, done)]
     found = held(workspace, seen.scene.shared.accepted)
     calls = inbox(seen.scene, needed.beside(workspace, seen.scene, found.words if found else ""))
     body["inbox"] = [needed.call_row(each) for each in calls]

@@ -16,12 +16,14 @@ from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.settled import Standing, standing
 from loopr.ui import needed, render, views
 from loopr.ui.folding import Line, fold
+from loopr.ui.newer_inputs import Newer
 from loopr.ui.older import stale_lines, stale_loops
 from loopr.ui.stands import IsReady, footer
 from loopr.ui.telling import within
 
 Tail = Callable[[Loop], str]
 IsHome = Callable[[Forest, str], bool]
+Newest = Callable[[Forest, Sequence[str]], Sequence[Newer]]
 """Says of a plan that is done whether there is nothing of it left to bring home."""
 MOST_NAMED = 3  # of a kind, beside the picture
 MOST_LISTED = 10  # of a kind, at the end
@@ -152,7 +154,14 @@ def _groups(forest: Forest, tops: Sequence[str], now: int) -> list[str]:
 # --- the last word ------------------------------------------------------------------------------------------------
 
 
-def last_word(forest: Forest, tops: Sequence[str], now: int, width: int, is_home: IsHome) -> list[str]:
+def no_news(forest: Forest, tops: Sequence[str]) -> Sequence[Newer]:
+    """Say that no plan has other inputs."""
+    return ()
+
+
+def last_word(
+    forest: Forest, tops: Sequence[str], now: int, width: int, is_home: IsHome, *, newest: Newest = no_news
+) -> list[str]:
     """Sum up: the counts, what went wrong, what waits for whom, and what to type next."""
     forest.advance(now)
     lines = footer(counts(forest, tops), forest.tree.done_of(tops), width)
@@ -174,6 +183,10 @@ def last_word(forest: Forest, tops: Sequence[str], now: int, width: int, is_home
     lines += _named("missing", _missing(forest, tops))
     lines += _named("stale", list(stale_lines(forest, sorted({each.partition("/")[0] for each in tops}))))
     lines += _named("problem", [render.at_place(*each) for each in sorted(forest.shared.problems.items())])
+    newer = newest(forest, tops)
+    lines += [render.plain(each.words) for each in newer[:MOST_LISTED]]
+    if newer and upcoming.startswith(("`loopr land", "`loopr tree")):
+        upcoming = f"`{newer[0].command}`, or {upcoming}"
     return [*lines, f"next: {upcoming}"]
 
 

@@ -18,7 +18,7 @@ from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop
 from loopr.core.workspace_events import ProblemSeen
-from loopr.ui.picture import IsHome, Tail, at_rest, last_word, picture, tops_of
+from loopr.ui.picture import IsHome, Newest, Tail, at_rest, last_word, no_news, picture, tops_of
 from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
 from loopr.ui.terminal import Terminal
@@ -51,13 +51,14 @@ class Progress:
         paint: Paint,
         plans: Sequence[str] = (),
         is_home: IsHome = lambda forest, plan: False,
+        newest: Newest = no_news,
         size: Size | None = None,
         terminal: Terminal | None = None,
     ) -> None:
         """Show some subtrees, or everything; `size` says how large the screen is now, else stderr's terminal does."""
         self._screen = Screen(write, size or partial(_size_of_stderr, width, height), terminal)
         self._live, self._width, self._paint, self._plans = live, width, paint, tuple(plans)
-        self._is_home = is_home
+        self._is_home, self._newest = is_home, newest
         self._drawn_at: int | None = None
         self._tails: dict[str, tuple[int, str]] = {}
         self._begun = self._closed = False
@@ -130,7 +131,8 @@ class Progress:
             return
         self._closed = True
         self._screen.erase()
-        self._screen.print(last_word(forest, tops_of(forest, self._plans), now, self._width, self._is_home))
+        tops = tops_of(forest, self._plans)
+        self._screen.print(last_word(forest, tops, now, self._width, self._is_home, newest=self._newest))
         self._screen.close()
 
     def _draw(self, forest: Forest, now: int, tail: Tail) -> None:
@@ -243,7 +245,7 @@ def clip(text: str, width: int) -> str:
     return "".join(kept) + ("\x1b[0m" if color else "")
 
 
-def on_stderr(color: bool, plans: Sequence[str], is_home: IsHome) -> Progress:
+def on_stderr(color: bool, plans: Sequence[str], is_home: IsHome, newest: Newest = no_news) -> Progress:
     """Make the progress of a verb: live where stderr is a terminal that can be drawn on, in lines elsewhere."""
     live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
     width, height = _size_of_stderr(*USUAL)
@@ -255,6 +257,7 @@ def on_stderr(color: bool, plans: Sequence[str], is_home: IsHome) -> Progress:
         paint=Paint(color and live),
         plans=plans,
         is_home=is_home,
+        newest=newest,
         terminal=Terminal.behind_of(sys.stderr.fileno()) if live else None,
     )
 

@@ -315,3 +315,16 @@ def test_an_input_that_is_no_file_of_the_base_is_named(repo: Repo) -> None:
     told = "no file of the base is dta/*.csv, clean/f001.csv, an input of x/s/x"
     assert told in repo.loopr("start", "--dry-run", "x.md").err
     assert told in repo.loopr("start", "x.md").err
+
+
+def test_what_is_done_says_that_its_inputs_are_others(repo: Repo) -> None:
+    """The last word of `run` and `status` name the loops and the command, as long as a start would do them again."""
+    words = "inputs changed: book/clean/f001; `loopr start plan.md` does it again"
+    assert words not in repo.loopr("status").out + repo.loopr("run").err
+    change(repo, "data/f001.csv", "raw anew\n")
+    said = repo.loopr("run").err
+    assert words in said
+    assert "next: `loopr start plan.md`, or `loopr land book`" in said
+    assert words in repo.loopr("status", "--json").document["warnings"]
+    repo.loopr("start", "plan.md")
+    assert words not in repo.loopr("status").out + repo.loopr("run").err

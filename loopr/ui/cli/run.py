@@ -19,6 +19,7 @@ from loopr.ui.cli.held import offer_held
 from loopr.ui.cli.word import word_of
 from loopr.ui.driving import again, drive, limit_of
 from loopr.ui.gate import pass_gate
+from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.offers import ask_on_offers
 from loopr.ui.progress import on_stderr
 from loopr.ui.unfinished import unfinished, unfinished_line
@@ -54,7 +55,7 @@ def run_verb(frame: Frame, *, once: bool, span: str | None, stay: bool, backgrou
         ask_on_offers(driver.engine, (), word_of(frame))
         for each in sorted(driver.forest.tree.offered):
             frame.note(f"offered: {render.plain(offered_words(driver.forest, driver.forest.loops[each]))}")
-        progress = on_stderr(frame.color, (), partial(is_home, frame.workspace))
+        progress = on_stderr(frame.color, (), partial(is_home, frame.workspace), partial(newer_inputs, frame.workspace))
         driven = drive(driver, (), progress, limit=limit)
         if frame.as_json:
             frame.document(views.tree(driver.forest, driven.now, str(frame.workspace.place.root)))

@@ -31,6 +31,7 @@ from loopr.ui.folding import fold
 from loopr.ui.following import follow
 from loopr.ui.gate import pass_gate
 from loopr.ui.idle import NOTHING_TO_DO
+from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.older import doubt_lines
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
@@ -82,7 +83,7 @@ def begin(frame: Frame, paths: Sequence[Path], listed: Sequence[Plan], asked: As
 def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None, wants: Wants) -> int:
     """Enqueue and drive; where an engine serves the workspace already, enqueue and follow it."""
     workspace, ids = frame.workspace, [plan.id for plan in found]
-    progress = on_stderr(frame.color, ids, partial(is_home, workspace))
+    progress = on_stderr(frame.color, ids, partial(is_home, workspace), partial(newer_inputs, workspace))
     stays = limit is not None and limit.stays
     try:
         with workspace.serve(stays=stays) as driver:
