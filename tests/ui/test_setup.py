@@ -311,3 +311,21 @@ def test_init_says_who_could_work_and_judge(tmp_path: Path, monkeypatch: pytest.
     for line in ("types.code.check=make test", "types.code.agent=claude"):
         assert loopr("set", "-C", repo, *line.split("=")).code == 0
     assert loopr("config", "check", "-C", repo).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("pytest.ini", "[pytest]\naddopts = -q\n", "[pytest]\naddopts = -q --ignore=worktrees\n"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\n", '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'),
+    ],
+)
+def test_a_test_runner_is_kept_out_of_the_worktrees(tmp_path: Path, name: str, text: str, kept: str) -> None:
+    """Where pytest would collect the worktrees too, the line is told that keeps it out, until it is there."""
+    repo = repository(tmp_path / "repo")
+    (repo / name).write_text(text)
+    words = f"add `--ignore=worktrees` to `addopts` in {name}"
+    assert words in loopr("-C", repo, "init").err
+    assert words in loopr("-C", repo, "doctor").out
+    (repo / name).write_text(kept)
+    assert "--ignore" not in loopr("-C", repo, "init").err + loopr("-C", repo, "doctor").out

@@ -2,7 +2,7 @@
 
 `machine.py` looks at what is installed and at disks, `repository.py` at what git says, `memory.py` at settings, journal
 and artifacts, `waits.py` at what stands still, `inputs.py` at what
-loops work from. Must never know how a finding is shown.
+loops work from and at what reads their worktrees. Must never know how a finding is shown.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from loopr.errors import LooprError
 from loopr.ui.bases import look
 from loopr.ui.checkup.rows import Finding
 from loopr.ui.checkup.waits import BROKEN_ROW
+from loopr.ui.collecting import collecting
 from loopr.wiring import Workspace
 from loopr.world.settings import Settings
 
@@ -34,5 +35,12 @@ def _inputs(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
             yield Finding("inputs", None, f"and {len(others) - MOST_NAMED} more of {plan}")
 
 
-CHECKS = (("inputs", _inputs),)
+def _tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Say that a test runner would collect what lies in the worktrees."""
+    if words := collecting(workspace.place.root, settings.worktrees.dir):
+        fact, _, way = words.partition(": ")
+        yield Finding("tests", None, fact, way)
+
+
+CHECKS = (("inputs", _inputs), ("tests", _tests))
 """What is checked, by the name under which it is told."""

@@ -13,6 +13,7 @@ from loopr.errors import SettingsError
 from loopr.ui import render, views
 from loopr.ui.anew import begin_anew
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.collecting import collecting
 from loopr.ui.gate import pass_gate
 from loopr.ui.proposing import proposals
 from loopr.wiring import Workspace, wall_clock
@@ -138,4 +139,6 @@ def _remarks(frame: Frame, workspace: Workspace) -> list[str]:
         )
     elif not workspace.start_point(top).commit:
         said.append("nothing has been committed yet: a plan starts from a commit")
+    if words := collecting(place.root, workspace.settings.worktrees.dir):
+        said.append(words)
     return said
