@@ -140,12 +140,10 @@ def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Ev
     top = _loop(scene, loop_id)
     if top.status is Status.INVALIDATED:
         raise does_not_fit(top, "cancel", _GONE)
-    if scene.tree.at_rest(loop_id):
-        return  # nothing of it is left to end
     for loop in list(scene.tree.walk(loop_id)):
         if loop.status in (Status.CANCELLED, Status.INVALIDATED) or awaits_cancel(loop):
             continue
-        if loop.status is not Status.COMPLETE or (loop.id == loop_id and loop.hold is None):
+        if loop.status is not Status.COMPLETE or (loop is top and not (loop.hold or scene.tree.at_rest(loop_id))):
             yield cancel_event(loop, by, reason or f"cancelled by {by}")
 
 
