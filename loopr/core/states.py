@@ -18,6 +18,9 @@ WORDS = {each: each.value for each in Status} | {
 }
 """What people call each state, in one word."""
 
+LANDS_NOW, ON_THE_WAY = "its commits land now", "its commits are on their way to the plan branch"
+"""What a landing is told as where an engine carries it out."""
+
 _STATE_WORDS = {
     Status.LEASED: "it was chosen; its worktree and process are being prepared",
     Status.RUNNING: "try {attempt} runs",
@@ -74,4 +77,4 @@ def _landing(scene: Scene, loop: Loop) -> str:
     line = [scene.loops[each] for each in scene.tree.by_status[Status.LANDING]]
     order = scene.tree.order(loop)
     before = sum(other.plan == loop.plan and scene.tree.order(other) < order for other in line)
-    return f"its commits are on their way to the plan branch, {before} before it" if before else "its commits land now"
+    return f"{ON_THE_WAY}, {before} before it" if before else LANDS_NOW

@@ -21,7 +21,7 @@ from loopr.ui.holding import held
 from loopr.ui.names import find_id
 from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.stands import ALL_WORDS, is_like
-from loopr.ui.unattended import unattended
+from loopr.ui.unattended import tell_landing, unattended
 from loopr.ui.unread import behind, is_served, telling, unread
 from loopr.ui.views import Row
 from loopr.ui.whereabouts import whereabouts
@@ -122,6 +122,7 @@ def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     except NotFound:
         attempts = []
     body = views.show(seen.scene, found, seen.now, attempts)
+    tell_landing(body["loop"]["gates"], workspace.engine())
     children = (seen.scene.loops[each] for each in seen.scene.tree.children(found.id))
     body["unread"] = unread(workspace, seen.scene, behind(seen.scene, (found, *children)))
     body["places"] = whereabouts(workspace, seen.scene, found)
@@ -136,6 +137,7 @@ def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     if seen.live:
         _probe(workspace, seen.scene)
     body = views.why(seen.scene, found, seen.now, told)
+    tell_landing(body["gates"], workspace.engine())
     body["gates"] = [_with_lookalikes(workspace, seen.scene, found, each) for each in body["gates"]]
     return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,)))}
 

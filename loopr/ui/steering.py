@@ -42,7 +42,7 @@ from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.older import asks_to_redo, depending_words, is_left, some
 from loopr.ui.requests import Confirm
 from loopr.ui.shown import ensure_shown, shown_at, shown_now
-from loopr.ui.unattended import unattended
+from loopr.ui.unattended import tell_landing, unattended
 from loopr.ui.views import Row, document, loop_row
 from loopr.ui.vocabulary import DID, HELD, LANE, PROJECT, RULES, Asker, Wish, check
 from loopr.wiring import Workspace
@@ -94,7 +94,9 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         engine.mind.decide(course)
         bring_in_line(engine, course.events, before)
     answer = course.answer(engine.forest, engine.mind.now())
-    alone = unattended(engine.forest, answer.now, workspace.engine())
+    holder = workspace.engine()
+    tell_landing((gate for row in answer.done if row["loop"] for gate in row["loop"]["gates"]), holder)
+    alone = unattended(engine.forest, answer.now, holder)
     return _alone(answer._replace(more=answer.more | bases), alone)
 
 

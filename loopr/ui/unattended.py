@@ -5,15 +5,17 @@ Must never know who asks, nor how an engine is begun.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from loopr.core.grouping import ready_loops
 from loopr.core.model import OCCUPYING, Loop
 from loopr.core.scene import Scene
+from loopr.core.states import LANDS_NOW, ON_THE_WAY
 from loopr.ui.unfinished import unfinished
 
 WORDS = "no engine runs: `loopr run` goes on"
+WITH_NEXT = "its commits land with the next `loopr run`"
 NO_PAYER = "no engine would begin (`loopr config check`): there is no project {}, and {} names it"
 
 
@@ -35,6 +37,13 @@ def unattended_loop(scene: Scene, loop: Loop, holder: Mapping[str, Any] | None, 
     owner = loop.lease or loop.ending
     left = loop.status in OCCUPYING and owner is not None and owner.expires_at is None
     return _words(scene) if left or runnable else ""
+
+
+def tell_landing(gates: Iterable[dict[str, Any]], holder: Mapping[str, Any] | None) -> None:
+    """Say in what a loop waits for that the next engine lands it, where none serves."""
+    for gate in gates:
+        if not serves(holder):
+            gate["reason"] = gate["reason"].replace(LANDS_NOW, WITH_NEXT).replace(ON_THE_WAY, WITH_NEXT)
 
 
 def _words(scene: Scene) -> str:

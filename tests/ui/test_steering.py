@@ -189,7 +189,7 @@ def test_a_cancel_of_what_lands(asked: Desk) -> None:
     asked("approve", "a", "b")
     assert asked("cancel", "b").out.startswith("p/b  cancelled  try 1 was told to stop")
     asked.see(o.LandingReady("p/a", asked.loop("p/a").attempt))
-    assert asked("cancel", "a").out == "p/a  cancelled once it has landed  its commits land now\n"
+    assert asked("cancel", "a").out == "p/a  cancelled once it has landed  its commits land with the next `loopr run`\n"
     assert statuses(asked)["p/a"] == "landing"
 
 
@@ -348,7 +348,7 @@ def test_approving_rejecting_and_sending_back(asked: Desk) -> None:
     asked.end("p/c")
     asked.judge("p/c")
     answer = asked("approve", "c")
-    assert (answer.out, notes(answer)) == ("p/c  approved  its commits land now\n", [ALONE])
+    assert (answer.out, notes(answer)) == ("p/c  approved  its commits land with the next `loopr run`\n", [ALONE])
 
 
 @pytest.mark.parametrize("words", [["approve"], ["reject"], ["iterate", "--feedback", "x"]])
