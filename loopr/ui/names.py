@@ -1,6 +1,7 @@
 """From what a person types to the loop that is meant.
 
-By exact id, else by whole path segments from the end, else by prefix of characters. Must never guess between several.
+By exact id, else by whole path segments from the end, else by how the id, or its last segment, begins. Must never guess
+between several.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ def find_id(known: Iterable[str], text: str) -> str:
         top = min(found, key=len, default="")
         if found and all(each == top or each.startswith(f"{top}/") for each in found):
             return top
+        found = found or [each for each in ids if wanted and each.rpartition("/")[2].startswith(wanted)]
+        if len(found) == 1:
+            return found[0]
     if found:
         named = ", ".join(sorted(found)[:MOST_NAMED])
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""

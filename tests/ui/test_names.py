@@ -44,13 +44,16 @@ IDS = [
         ("o", "oauth"),
         ("oauth/", "oauth"),
         ("ndpoints", None),
+        ("endp", "oauth/endpoints"),
+        ("tok", "oauth/tokens"),
+        ("co", None),
         ("", None),
         ("/", None),
         ("oauth/tokens/stor/code", None),
     ],
 )
 def test_a_name_means_one_loop_or_none(text: str, wanted: str | None) -> None:
-    """An exact id wins, then whole segments from the end, then what begins one loop with all below it."""
+    """An exact id wins, then whole segments from the end, then what begins one loop, or its last segment."""
     if wanted is None:
         with pytest.raises(NotFound):
             find_id(IDS, text)
@@ -94,7 +97,7 @@ def test_every_verb_reads_names_alike(desk: Desk, verb: str) -> None:
     assert desk(verb, "tokens/store").code == 0
     assert desk(verb, "oauth/e").code == 0
     desk.start(flat(["store"]), "p.md")
-    several, none = desk(verb, "store"), desk(verb, "endpoint")
+    several, none = desk(verb, "store"), desk(verb, "endpionts")
     assert (several.code, none.code) == (3, 3)
     assert "'store' fits 2 loops: oauth/tokens/store, p/store" in several.err
     assert "did you mean oauth/endpoints?" in none.err
