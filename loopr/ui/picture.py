@@ -11,7 +11,7 @@ from itertools import islice
 
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group
-from loopr.core.inbox import STALE, Beside, inbox
+from loopr.core.inbox import STALE, Beside, Call, inbox
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.settled import Standing, standing
 from loopr.ui import needed, render, views
@@ -166,13 +166,14 @@ def last_word(
     forest.advance(now)
     lines = footer(counts(forest, tops), forest.tree.done_of(tops), width)
     upcoming = _next(forest, tops, now, is_home)
-    told: dict[str, list[str]] = {}
+    told: dict[str, list[Call]] = {}
     for call in inbox(forest, Beside(_away(forest, tops, is_home))):
         found = needed.concerns(call, tops)
-        if found is not None and found.kind != STALE and found.command not in upcoming:
-            told.setdefault(needed.label(found), []).append(needed.words(found))
-    for word, texts in told.items():
-        lines += _named(word, texts)
+        if found is not None and found.kind != STALE:
+            told.setdefault(needed.label(found), []).append(found)
+    for word, calls in told.items():
+        is_next = len(calls) == 1 and calls[0].command in upcoming  # which is told below, as the command to type
+        lines += _named(word, [] if is_next else [needed.words(each) for each in calls])
     loops = _listed(forest, tops, Status.CANCELLED)
     lines += _named("cancelled", [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
     is_over = (forest.tree.done, forest.tree.called_off)

@@ -388,6 +388,15 @@ def test_the_last_word(text: str, said: list[str]) -> None:
     assert last_word(text) == said
 
 
+def test_the_last_word_names_each_that_waits_for_approval() -> None:
+    """The one that `next` names is left out only where it is the only one."""
+    both = "plan p: a; b\nchoose p/a p/b\nbegan p/a\nended p/a\njudged p/a\nbegan p/b\nended p/b\njudged p/b"
+    approves = settings(types={"spec": {"approve": True}})
+    told = [f"approval  p/{each}: `loopr approve p/{each}` or `loopr reject p/{each}`" for each in "ab"]
+    assert last_word(both, approves) == ["0 of 2 done · 2 approval", *told, "next: `loopr approve p/a`"]
+    assert "approval  " not in "".join(last_word("plan p: a\nchoose p/a\nbegan p/a\nended p/a\njudged p/a", approves))
+
+
 def test_the_last_word_names_what_a_person_must_write() -> None:
     """Loops without a command are named with their file, at most ten of them."""
     lines = last_word("plan p: " + "; ".join(f"s{n:02}" for n in range(12)), settings("code"))
