@@ -17,7 +17,7 @@ _Point = tuple[str, bool]
 
 
 class Prospect(NamedTuple):
-    """How many loops stand how; the ids on the longest way still to go, in order; and whether nothing of it goes on.
+    """How many loops stand how; the ids on the longest way still to go, in order; and whether it is stranded.
 
     `done` are those that nothing is left of, `of` how many count there: a complete loop is counted by its children.
     """
@@ -47,9 +47,15 @@ def prospect(scene: Scene, tops: Sequence[str], now: int) -> Prospect:
     cancelled = sum(each.cancelled for each in below) + own.count(Status.CANCELLED)
     waits = total - complete - at_work - failed - cancelled
     done = all(scene.tree.done(each) or scene.tree.called_off(each) for each in highest)
-    stranded = bool(highest) and not done and not may_go_on(scene, highest, now)
+    stranded = bool(highest) and not done and not _is_decided_on(scene, highest) and not may_go_on(scene, highest, now)
     way = longest_way(scene, highest)
     return Prospect(total, complete, at_work, waits, failed, cancelled, way, stranded, *scene.tree.done_of(highest))
+
+
+def _is_decided_on(scene: Scene, tops: Sequence[str]) -> bool:
+    """Say whether a person only has to say yes or no for some loops to go on."""
+    asks = (*scene.tree.by_status[Status.AWAITING], *scene.tree.offered)
+    return any(each == top or each.startswith(f"{top}/") for each in asks for top in tops)
 
 
 def longest_way(scene: Scene, tops: Iterable[str]) -> tuple[str, ...]:

@@ -10,10 +10,13 @@ from typing import Any
 
 from loopr.core import inbox
 from loopr.core.inbox import Beside, Call
+from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.scene import Scene
+from loopr.core.states import WORDS
 from loopr.wiring import Workspace
 
 MOST_NAMED = 3  # loops of one row
+MOST_BELOW = 5  # rows for one loop
 _LABELS = {inbox.FILE: "waiting", inbox.HOME: "done"}
 """What stands in front of a row where that is no word for what it is about."""
 
@@ -73,3 +76,20 @@ def concerns(call: Call, tops: Sequence[str]) -> Call | None:
     """Return of a row what is about some subtrees, nothing where none of it is."""
     about = tuple(each for each in call.about if any(each == top or each.startswith(f"{top}/") for top in tops))
     return call._replace(about=about) if about else None
+
+
+def below(scene: Scene, loop: Loop) -> list[tuple[str, str]]:
+    """Say what a loop with open loops below it waits for there, a few: what needs a person first, then what is at work.
+
+    Where there is neither, the first that wait are named.
+    """
+    if loop.status is not Status.COMPLETE or scene.tree.done(loop.id):
+        return []
+    calls = (concerns(each, [loop.id]) for each in inbox.inbox(scene) if each.stops)
+    found = [(label(each), words(each)) for each in calls if each is not None]
+    inside = [each for each in scene.tree.walk(loop.id) if each.id != loop.id]
+    found += [(WORDS[each.status], each.id) for each in inside if each.status in OCCUPYING]
+    if not found:
+        found = [(WORDS[each.status], f"{each.id}: `loopr why {each.id}`") for each in inside if each.waits]
+    more = [("", f"and {len(found) - MOST_BELOW} more: `loopr tree {loop.id}`")] if len(found) > MOST_BELOW else []
+    return [*found[:MOST_BELOW], *more]

@@ -102,12 +102,27 @@ def test_what_is_cancelled_waits_for_nothing(chain: Desk) -> None:
     assert not any("0 loops" in each for each in chain.lines("show", "p"))
 
 
-def test_what_waits_for_a_person_is_stranded(shop: Desk) -> None:
-    """A plan of which a person must write all that is left goes no further by itself."""
+def test_what_a_person_moves_is_not_stranded(shop: Desk) -> None:
+    """A plan that goes on once a person writes a file, or says yes, is told by that; what is below says so too."""
     shop.write("loopr.yml", COMMANDS.replace("spec: {child: phase, run: make spec}", "spec: {child: phase}"))
     shop.start(flat("a"))
     (row,) = shop("status", "--json").document["plans"]
-    assert row["stranded"] == (shop("status", "--json").document["ready"] == 0)
+    assert not row["stranded"]
+    assert any(line.split()[:1] == ["waiting"] and "p/a: a person must" in line for line in shop.lines("why", "p"))
+
+
+def test_what_waits_for_a_yes_is_not_stranded(shop: Desk) -> None:
+    """A plan of which all that is left waits for approval is not stranded, and says what it waits for."""
+    shop.write("loopr.yml", COMMANDS.replace("make spec}", "make spec, approve: true}"))
+    shop.start(flat([*"abcdefg"]))
+    assert "  waiting   p/a: `loopr why p/a`" in shop.lines("why", "p")
+    assert "            and 2 more: `loopr tree p`" in shop.lines("why", "p")
+    for name in shop.choose():
+        shop.run(name)
+        shop.end(name)
+        shop.judge(name)
+    assert not shop("status", "--json").document["plans"][0]["stranded"]
+    assert "  approval  p/b: `loopr approve p/b` or `loopr reject p/b`" in shop.lines("why", "p")
 
 
 def test_ready_loops_are_counted(chain: Desk) -> None:

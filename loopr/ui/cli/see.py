@@ -16,7 +16,7 @@ from loopr.core.offering import offered_words
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import UserError
-from loopr.ui import documents, render, stands, views
+from loopr.ui import documents, needed, render, stands, views
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
@@ -290,6 +290,8 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
     for gate in body["gates"]:
         until = f" (until {localized(gate['until'], now)})" if gate["until"] else ""
         lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)
+    for word, text in needed.below(scene, loop):
+        lines += render.wrap(f"  {word:9} ", render.plain(text), frame.width)
     for row in body["unread"]:
         lines += render.wrap(f"  {'':9} ", render.plain(words(row)), frame.width)
     parts = f"base {score['base']} + age {score['age']} + depth {score['depth']} - retry {score['retry']}"
