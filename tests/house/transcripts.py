@@ -29,6 +29,7 @@ SHOWN = "~/repo"
 CHANGING = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "‹instant›"),
     (re.compile(r"(?<=\bevent )\d+\b|(?<=/runs/hooks/0/on_park\.)\d+\b"), "‹seq›"),
+    (re.compile(r"\b[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d\b"), "‹clock›"),  # what is not of today has its date
     (re.compile(r"\b\d\d:\d\d:\d\d\b"), "‹clock›"),
     (re.compile(r"^ +\d+(?=  ‹(?:instant|clock)›)"), "‹seq›"),  # loops that run side by side take turns as they like
     (re.compile(r"\bpid \d+(?: on \S+)?"), "‹pid›"),
