@@ -9,13 +9,16 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from loopr.core.entries import Command
 from loopr.engine import Engine
 from loopr.ui.programs import plain_words
 from loopr.wiring import Workspace
-from loopr.world.repo.ground import Ground
 from loopr.world.settings import Settings
+
+if TYPE_CHECKING:
+    from loopr.world.repo.ground import Ground
 
 MOST_NAMED, MOST_LOOPS = 5, 200
 _ELSEWHERE = re.compile(r"/|~|\.\./|.*[{$]")
@@ -31,12 +34,14 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
 
     forest = engine.forest
     bound = forest.shared.plans.get(plan)
-    ground = ground_of_plan(workspace, forest, plan) if bound is not None and bound.base_commit else None
-    if bound is None or ground is None or forest.tree.done(plan):
+    if bound is None or not bound.base_commit or forest.tree.done(plan):
         return ()
     commands = [*_commands(workspace.settings.of_project(forest.loops[plan].project)), *_own_commands(engine, plan)]
-    commit = stands_at(ground, forest, plan) or bound.base_commit
     words = dict.fromkeys(path for command in commands for path in paths_in(_read_by(command)))
+    ground = ground_of_plan(workspace, forest, plan) if words else None  # slow to open
+    if ground is None:
+        return ()
+    commit = stands_at(ground, forest, plan) or bound.base_commit
     absent = only_here(ground, commit, list(words))
     copied = set(included(ground)) if absent else set()
     ignored = ignored_among(ground.users_door, [each for each in absent if each not in copied])

@@ -273,7 +273,7 @@ def test_another_agent_stands_in(repo: Repo) -> None:
     gate = repo.gate("other")
     engine = repo.begin("start", "plan.md")
     assert repo.heard() == ["demo/a"]
-    engine.says("demo/a  started  other, which stands in for mine")
+    engine.says("demo/a  started  try 2  other, which stands in for mine")
     assert "other stands in" in repo.loopr("tree").out
     assert "other, which stands in for mine" in repo.loopr("why", "demo/a").out
     gate.let_on()

@@ -131,7 +131,7 @@ def test_max_iterations(repo: Repo) -> None:
     assert repo.statuses() == {"demo": "complete", "demo/a": "failed", "demo/b": "pending"}
     why = repo.loopr("why", "demo/b", "--json").document["gates"]
     assert [each["gate"] for each in why] == ["needs"]
-    assert "demo/a" in why[0]["reason"] and "failed" in why[0]["reason"]
+    assert "needs a" in why[0]["reason"] and "failed" in why[0]["reason"]
     assert repo.loopr("run", code=1).code == 1
     assert repo.diary() == ["demo/a", "demo/a"], "nothing but a person brings it back"
 

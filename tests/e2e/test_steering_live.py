@@ -131,7 +131,7 @@ def test_a_pause_now_stops_and_costs_nothing(repo: Repo) -> None:
     """`pause --now --all` ends what lives, the engine settles, and after `resume` it goes on in the same iteration."""
     process = start(repo, "a b", slots=1)
     pid = int(repo.note("pid"))
-    assert "1 attempt goes on; --now stops it" in repo.loopr("pause", "--all").err
+    assert "1 try goes on; --now stops it" in repo.loopr("pause", "--all").err
     assert repo.loopr("pause", "--all", "--now").out.startswith("demo/a  stopped")
     assert dies(pid)
     process.ended(4)
