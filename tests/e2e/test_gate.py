@@ -152,7 +152,8 @@ def test_a_loop_tests_loopr_in_a_repository_of_its_own(repo: Repo) -> None:
 
 def test_what_is_below_itself(repo: Repo) -> None:
     """With a word of `may` a loop does that to what is below it, in its own name, and to nothing else."""
-    write = 'printf -- "---\\ntasks: [{id: x, run: \\"true\\"}, {id: y, run: \\"false\\"}]\\n---\\n# S\\n" > "$LOOPR_OUTPUT"'
+    tasks = '[{id: x, run: \\"true\\"}, {id: y, run: \\"false\\"}]'
+    write = f'printf -- "---\\ntasks: {tasks}\\n---\\n# S\\n" > "$LOOPR_OUTPUT"'
     again = f'{TELL}test "$LOOPR_ITERATION" = 1 && {{ {write}; exit 0; }}; exit 1'
     spec = repo.script("spec", again)
     code = repo.script("code", f'{TELL}case "$LOOPR_LOOP" in */x) exit 1;; *) {HONEST};; esac')
