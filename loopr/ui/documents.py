@@ -21,7 +21,7 @@ from loopr.ui.holding import held
 from loopr.ui.names import find_id
 from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.stands import ALL_WORDS, is_like
-from loopr.ui.unattended import tell_landing, unattended
+from loopr.ui.unattended import serves, tell_landing, unattended, unpaid
 from loopr.ui.unread import behind, is_served, telling, unread
 from loopr.ui.views import Row
 from loopr.ui.whereabouts import whereabouts
@@ -196,12 +196,14 @@ def coming(workspace: Workspace, at: int | None, wanted: Leases | None = None) -
         check_known("type", wanted.types, forest.policy.types)
         check_known("project", wanted.projects, projects_of(forest))
 
+    refused = {"refused": None if serves(workspace.engine()) else unpaid(forest) or None}
+
     def foretell(forest: Forest) -> Row:
         if wanted is not None:
-            return next_leases(forest, now, wanted)
+            return next_leases(forest, now, wanted) | refused
         if at is None:
             _probe(workspace, forest)
-        return next_round(forest, now)
+        return next_round(forest, now) | refused
 
     known: tuple[Forest, int] | None = (forest, seq)
     if not unread(workspace, forest, telling(forest)):

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from loopr.core.offers import FILE
+from loopr.core.policy import DEFAULT_LANE
 from loopr.core.redo import redo_words
 from loopr.ui.views import Row, instant
+
+_ENGINE = "engine"
 
 
 def story(records: Iterable[Any]) -> list[Row]:
@@ -74,9 +77,11 @@ def _because(words: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _granted(data: Mapping[str, Any]) -> str:
-    """Tell of a lease: who has it, on which lane, and the agent that works."""
-    agent = f", for {data['agent']}" if data.get("agent") else ""
-    return "try {attempt} granted to {holder} on lane {lane}".format_map(_Gaps(data)) + agent
+    """Tell of a lease: the worker that took it, a lane of its own, and the agent that works."""
+    taken = "try {attempt}, its turn has come" if data.get("holder") == _ENGINE else "try {attempt} taken by {holder}"
+    lane = "" if data.get("lane") == DEFAULT_LANE else ", on lane {lane}"
+    agent = ", for {agent}" if data.get("agent") else ""
+    return (taken + lane + agent).format_map(_Gaps(data))
 
 
 def _landed(data: Mapping[str, Any]) -> str:

@@ -47,14 +47,19 @@ def tell_landing(gates: Iterable[dict[str, Any]], holder: Mapping[str, Any] | No
 
 
 def _words(scene: Scene) -> str:
-    """Say that `run` goes on, or that no engine would begin: a plan under way has a project that is unknown."""
+    """Say that `run` goes on, or that no engine would begin."""
+    return unpaid(scene) or WORDS
+
+
+def unpaid(scene: Scene) -> str:
+    """Say that no engine would begin, since a plan under way has a project that is unknown; nothing where none has."""
     lost = (each for each in scene.tree.children(None) if scene.loops[each].project not in scene.policy.projects)
     for plan in lost:
         from loopr.grounds import is_over  # slow to import, and few workspaces come here
 
         if not is_over(scene, plan):
             return NO_PAYER.format(scene.loops[plan].project, plan)
-    return WORDS
+    return ""
 
 
 def serves(holder: Mapping[str, Any] | None) -> bool:

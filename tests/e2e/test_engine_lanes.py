@@ -257,7 +257,7 @@ def test_another_agent_takes_over(repo: Repo) -> None:
     assert [each["data"]["agent"] for each in repo.events("lease_granted")] == ["", "", "big"]
     assert "big, which took over after 2 times refused" in repo.loopr("show", "demo/a").out
     assert repo.loops()["demo/a"]["agent"] == "big"
-    assert "granted to engine on lane dear, for big" in " ".join(repo.loopr("why", "demo/a").out.split())
+    assert "its turn has come, on lane dear, for big" in " ".join(repo.loopr("why", "demo/a").out.split())
 
 
 def test_another_agent_stands_in(repo: Repo) -> None:

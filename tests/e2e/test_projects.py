@@ -355,7 +355,7 @@ def test_a_project_whose_plan_is_not_over_stays_in_the_settings(fleet: Fleet) ->
         assert "`loopr start web.md` with the new one, and take web out after that" in refused
     assert LOST in fleet.ws.loopr("config", "check", code=78).out
     assert LOST in fleet.ws.loopr("doctor", code=None).out
-    for words in (["status"], ["tree"], ["why", "web/web-1"]):
+    for words in (["status"], ["tree"], ["why", "web/web-1"], ["next"], ["next", "--pull"]):
         told = fleet.ws.loopr(*words)
         assert UNPAID in " ".join((told.out + told.err).split()), words
         assert "`loopr run` goes on" not in told.out + told.err, words

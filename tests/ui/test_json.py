@@ -19,7 +19,7 @@ DOCUMENTS = {
     "ls": "workspace loops counts progress lanes unread",
     "status": "engine paused capacity counts progress queue lanes projects problems moved offered stale warnings "
     "unread ready plans inbox",
-    "next": "at grants held unread",
+    "next": "at grants held refused unread",
     "why a": "id runnable gates offered stale redo score story unread",
     "show a": "loop attempts children frees denied unread progress places",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished ways foretold",

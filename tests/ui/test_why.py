@@ -18,7 +18,7 @@ def test_a_loop_that_waits(desk: Desk) -> None:
         "oauth/endpoints (spec): waiting",
         "  needs     needs tokens (0 of 2 done)",
         "  manual    a person must write its spec.md: specs/oauth/endpoints/spec.md",
-        "score 75 = base 60 + age 5 + depth 10 - retry 0",
+        "  score     75 = type 60 + age 5 + depth 10; the highest goes first",
         "story:",
         "      8  12:00:00  declared by its parent's artifact",
     ]

@@ -27,6 +27,8 @@ def next_verb(
     if frame.as_json:
         frame.document(body)
         return
+    if body["refused"]:
+        frame.note(render.plain(body["refused"]))
     if not body["grants"]:
         frame.note(
             f"nothing would {'be leased' if pull else 'start'} now"

@@ -257,7 +257,8 @@ def _used(usage: views.Row) -> str:
     return ", ".join(words)
 
 
-_BELOW_0 = "below 0, waiting wins it no turn before what has more: it may wait for ever"
+_PARTS = (("age", "age"), ("depth", "depth"), ("retry", "tries"), ("priority", "priority"))
+_BELOW_0 = "; below 0, waiting wins it no turn before what has more: it may wait for ever"
 
 
 @click.command("why")
@@ -276,9 +277,17 @@ def why_verb(frame: Frame, loop: str) -> None:
     frame.lines([alone] if alone else [])
 
 
+def _score_words(score: views.Row) -> str:
+    """Say where a loop stands among those that are ready: its score, with the parts that are not 0."""
+    parts = [(name, -score[key] if key == "retry" else score[key]) for key, name in _PARTS]
+    told = [f" {'-' if part < 0 else '+'} {name} {abs(part)}" for name, part in parts if part]
+    endless = _BELOW_0 if score["priority"] < 0 else ""
+    return f"{score['total']} = type {score['base']}{''.join(told)}; the highest goes first{endless}"
+
+
 def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[str]:
     """Set the reasons, the score and the story below each other."""
-    score, loop = body["score"], scene.loops[body["id"]]
+    loop = scene.loops[body["id"]]
     first = next(closed_gates(scene, loop, now), None)
     word = stands.word_of(scene, loop, first)
     state = "no gate is closed: it waits for its turn, `loopr next`" if body["runnable"] else word
@@ -294,11 +303,8 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
         lines += render.wrap(f"  {word:9} ", render.plain(text), frame.width)
     for row in body["unread"]:
         lines += render.wrap(f"  {'':9} ", render.plain(words(row)), frame.width)
-    parts = f"base {score['base']} + age {score['age']} + depth {score['depth']} - retry {score['retry']}"
-    parts += f" + priority {score['priority']}" if score["priority"] else ""
-    lines.append(f"score {score['total']} = {parts}")
-    if score["priority"] < 0:
-        lines += render.wrap("  ", _BELOW_0, frame.width)
+    if loop.status is Status.PENDING:
+        lines += render.wrap(f"  {'score':9} ", _score_words(body["score"]), frame.width)
     lines.append("story:")
     clocks = [localized(each["at"], now) for each in body["story"]]
     size = max(map(len, clocks), default=0)
