@@ -7,7 +7,7 @@ know where a file was or who wrote it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from loopr.core import events as e
@@ -191,13 +191,17 @@ def has_own_keys(entry: Entry) -> bool:
     return any(each is not None for each in own) or not entry.budget.unlimited or any(map(has_own_keys, entry.children))
 
 
-def lost_work(scene: Scene, parent_id: str, artifact: Artifact) -> list[str]:
-    """List the loops with landed work that an artifact of a loop would no longer declare."""
+def lost_work(scene: Scene, parent_id: str, entries: Iterable[Entry]) -> list[str]:
+    """List the loops with landed work that an outline below a loop, and those nested in it, would no longer declare."""
     if parent_id not in scene.loops:
         return []
-    kept = {f"{parent_id}/{entry.id}" for entry in artifact.entries}
+    kept = {f"{parent_id}/{entry.id}": entry for entry in entries}
     gone = [child for child in scene.tree.children(parent_id) if child not in kept]
-    return [loop.id for child in gone for loop in scene.tree.walk(child) if loop.landed]
+    lost = [loop.id for child in gone for loop in scene.tree.walk(child) if loop.landed]
+    nested = [
+        each for each, entry in kept.items() if each in scene.loops and (entry.children or scene.loops[each].outline)
+    ]
+    return [*lost, *(each for name in nested for each in lost_work(scene, name, kept[name].children))]
 
 
 def _declare(scene: Scene, parent_id: str, wanted: Wanted) -> Iterator[e.Event]:

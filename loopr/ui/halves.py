@@ -21,30 +21,39 @@ _GONE = frozenset({Status.COMPLETE, Status.INVALIDATED})
 
 
 class Half(NamedTuple):
-    """What of a plan has landed and what has not: its children that are cut through, and each loop that is missing."""
+    """What of a plan has landed and what has not: its children that are cut through, and each loop that is missing.
+
+    `older` are those of which only the work of an earlier try has landed: that comes home as it is.
+    """
 
     landed: int
     cut: tuple[tuple[str, tuple[str, ...]], ...]
     missing: tuple[tuple[str, str], ...]
+    older: tuple[tuple[str, str], ...] = ()
 
     def row(self) -> Row:
         """Return it as data."""
         return {
             "cut": [{"id": name, "missing": list(without)} for name, without in self.cut],
             "missing": [{"id": name, "status": word} for name, word in self.missing],
+            "older": [{"id": name, "status": word} for name, word in self.older],
         }
 
 
 def half_of(scene: Scene, plan: str, now: int) -> Half:
     """Say what of a plan has landed up to now, and what has not."""
     loops = [each for each in scene.tree.walk(plan) if each.status is not Status.INVALIDATED]
-    missing = tuple((each.id, _word(scene, each, now)) for each in loops if each.status is not Status.COMPLETE)
+    open_ones = [each for each in loops if each.status is not Status.COMPLETE]
+    missing, older = (
+        tuple((each.id, _word(scene, each, now)) for each in open_ones if bool(each.landed) is landed)
+        for landed in (False, True)
+    )
     cut = []
     for child in scene.tree.children(plan):
         without = tuple(name for name, _ in missing if _within(name, child))
         if without and any(each.landed for each in loops if _within(each.id, child)):
             cut.append((child, without))
-    return Half(sum(bool(each.landed) for each in loops), tuple(cut), missing)
+    return Half(sum(bool(each.landed) for each in loops), tuple(cut), missing, older)
 
 
 def words_of(half: Half) -> list[str]:
@@ -52,7 +61,9 @@ def words_of(half: Half) -> list[str]:
     lines = [f"cut through: {name} lacks {_named(without)}" for name, without in half.cut]
     cut = {name for _, without in half.cut for name in without}
     others = [name for name, _ in half.missing if name not in cut]
-    return [*lines, *([f"missing: {_named(others)}"] if others else [])]
+    lines += [f"missing: {_named(others)}"] if others else []
+    old = [name for name, _ in half.older]
+    return [*lines, *([f"with older work: {_named(old)}"] if old else [])]
 
 
 def undone(scene: Scene, plan: Loop, now: int) -> tuple[Problem, ...]:
@@ -60,7 +71,7 @@ def undone(scene: Scene, plan: Loop, now: int) -> tuple[Problem, ...]:
     if scene.tree.done(plan.id):
         return ()
     half = half_of(scene, plan.id, now)
-    named = [f"{name} ({word})" for name, word in half.missing]
+    named = [f"{name} ({word})" for name, word in (*half.missing, *half.older)]
     hint = f"`loopr tree {plan.id}` says what it waits for"
     if half.landed:
         hint = f"`loopr land {plan.id} --partial` brings home what has landed; {hint}"

@@ -278,8 +278,9 @@ def _check_loss(engine: Engine, plan: Plan, confirm: Confirm) -> None:
     """Ask before loops with landed work are no longer declared."""
     if not plan_declares(engine.forest, plan.artifact):
         return  # its loop has written what it declares
-    lost = lost_work(engine.forest, plan.id, plan.artifact)
-    if lost and not confirm(f"{len(lost)} loops with landed work are no longer declared: {', '.join(lost[:5])}"):
+    lost = lost_work(engine.forest, plan.id, plan.artifact.entries)
+    count = "1 loop with landed work is" if len(lost) == 1 else f"{len(lost)} loops with landed work are"
+    if lost and not confirm(f"{count} no longer declared: {', '.join(lost[:5])}"):
         hint = "--yes goes on; a renamed entry keeps its work under its old `id:`"
         raise UserError(f"{plan.source} no longer declares loops with landed work: {', '.join(lost[:5])}", hint=hint)
 

@@ -150,3 +150,5 @@ def test_what_fails_in_its_redoing_leaves_the_old_work(empty: Repo) -> None:
     assert repo.diary() == ["clean", "page", "cover"]
     assert "the old work stands" in " ".join(repo.loopr("why", "page").out.split())
     assert landed(repo, "page.txt") == "ONE"
+    part = repo.loopr("land", "book", "--partial", "--dry-run").err
+    assert ("with older work: book/page" in part, "cut through" in part) == (True, False)

@@ -83,7 +83,7 @@ def _document(plan: Loop, told: Told, dry_run: bool) -> views.Row:
         "dry_run": dry_run,
         "landed": home is not None,
         "partial": told.half is not None,
-        **(told.half.row() if told.half is not None else {"cut": [], "missing": []}),
+        **(told.half.row() if told.half is not None else {"cut": [], "missing": [], "older": []}),
         "commit": home.commit if home is not None else None,
         "checkout": str(home.checkout) if home is not None and home.checkout is not None else None,
         "adopted": list(home.adopted) if home is not None else [],
