@@ -31,7 +31,8 @@ class Meaning(NamedTuple):
     `back` are loops that come back with what they had done, `reworded` those with other words that had not begun,
     `filed` those that are complete now though nothing worked for them: a file was put in their place. Of
     those that are `reordered` the children stand in another order.
-    `text` is whether the plan's own words are others, which nobody below it works from.
+    `text` is whether the plan's own words are others, which nobody below it works from; `later` are loops that
+    take up their part of the edit once what they wait for is done.
     """
 
     new: tuple[str, ...] = ()
@@ -43,6 +44,7 @@ class Meaning(NamedTuple):
     reordered: tuple[str, ...] = ()
     terms: tuple[Change, ...] = ()
     text: bool = False
+    later: tuple[str, ...] = ()
 
 
 NOTHING = Meaning()

@@ -84,6 +84,8 @@ def details(done: Enqueued) -> Iterator[str]:
         yield from _naming("gone", gone, kept)
     yield from _naming("to do again", done.changed)
     yield from _naming("reworded", done.reworded)
+    for name in done.later:
+        yield f"{name} takes up its part once what it waits for is done"
     yield from _naming("done by a file", done.filed)
     yield from _naming("back", tops(done.back))
     for key, words in _OTHER.items():

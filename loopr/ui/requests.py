@@ -15,9 +15,9 @@ from loopr.core.declaring import lost_work, outline_problems
 from loopr.core.entries import Artifact, Entry
 from loopr.core.events import Event, Settled
 from loopr.core.filing import plan_declares
+from loopr.core.foreseen import whole_meaning
 from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
-from loopr.core.meaning import meaning
 from loopr.core.model import Bound, Loop, Status
 from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine
@@ -78,6 +78,7 @@ class Enqueued(NamedTuple):
     reordered: tuple[str, ...] = ()
     terms: tuple[dict[str, Any], ...] = ()
     text: bool = False
+    later: tuple[str, ...] = ()
     edited: bool = False
     behind: bool = False
     waits: bool = False
@@ -316,7 +317,8 @@ def loops_of(forest: Forest, plan: str) -> dict[str, Loop]:
 
 def _summary(engine: Engine, plan_id: str, before: Mapping[str, Loop], events: list[Event]) -> Enqueued:
     """Say what a request has come to: the loops of a plan as they were beside those that are there now."""
-    found = meaning(before, loops_of(engine.forest, plan_id))
+    after = loops_of(engine.forest, plan_id)
+    found = whole_meaning(engine.forest.tree, before, after, engine.mind.find_entry)
     prefix = f"{engine.forest.policy.artifacts_dir}/{plan_id}/"
     problems = engine.forest.shared.problems
     settled = tuple(dict.fromkeys(each.loop for each in events if isinstance(each, Settled)))
@@ -335,5 +337,6 @@ def _summary(engine: Engine, plan_id: str, before: Mapping[str, Loop], events: l
         reordered=found.reordered,
         terms=tuple(each._asdict() for each in found.terms),
         text=found.text,
+        later=found.later,
         behind=is_awaited(engine, plan_id) if not engine.settles else False,
     )

@@ -67,3 +67,31 @@ def test_the_same_words_with_and_without_an_engine(repo: Repo, engine: bool, wor
         repo.gates["gate"].open()
         repo.loopr("stop")
         stays.ended(None)
+
+
+HALVES = """\
+---
+id: halves
+specs:
+  - {id: one, tasks: [{id: a, run: "echo ONE > a.txt"}]}
+  - id: two
+    needs: [one]
+    tasks: [TWO]
+---
+# Halves
+"""
+
+
+def test_what_counts_later_is_told_at_once(repo: Repo) -> None:
+    """Below a spec that an edit makes wait, what will be new, again and gone is counted before it is taken up."""
+    old = '{id: b, run: "echo b > b.txt"}, {id: c, run: "echo c > c.txt"}'
+    new = '{id: c, run: "echo cc > c.txt"}, {id: d, run: "echo d > d.txt"}'
+    repo.write({"halves.md": HALVES.replace("TWO", old)})
+    repo.loopr("start", "halves.md")
+    repo.write({"halves.md": HALVES.replace("TWO", new).replace("ONE", "more")})
+    for words in (["--dry-run"], ["--yes"]):
+        told = repo.loopr("start", *words, "halves.md").err
+        assert "halves: 1 new, 2 to do again, 1 gone\n" in told, words
+        assert "  to do again: halves/one/a, halves/two/c\n" in told, words
+        assert "  halves/two takes up its part once what it waits for is done\n" in told, words
+    assert set(repo.loops()) == {f"halves{each}" for each in ("", "/one", "/one/a", "/two", "/two/c", "/two/d")}
