@@ -20,7 +20,7 @@ from loopr.core.observations import Trouble
 from loopr.core.policy import TypePolicy
 from loopr.driving.acts import Asked, Do, Run, Tell
 from loopr.driving.agents import level_of
-from loopr.driving.attempting import folder_of, used_by
+from loopr.driving.attempting import folder_of
 from loopr.driving.checkout_only import with_checkout
 from loopr.driving.guarding import settings_of
 from loopr.driving.kit import Kit, Task
@@ -39,6 +39,7 @@ from loopr.driving.materials import (
 from loopr.driving.outcomes import Said, found_nothing_to_do, was_stopped
 from loopr.driving.reviewing import Judge, judges_of, pass_of, read_answer, trouble_in
 from loopr.driving.stepping import run_to_its_end
+from loopr.driving.use import used_by
 from loopr.world import feedback
 from loopr.world.artifacts import digest
 from loopr.world.processes import AttemptSpec, Outcome

@@ -30,6 +30,7 @@ from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, troub
 from loopr.driving.sentry import NOTHING
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.driving.stepping import put_steps_back, run_after_command, run_before
+from loopr.driving.use import Span, use_of
 from loopr.errors import LooprError, Problem, WorldError
 from loopr.grounds import claim
 from loopr.world import feedback
@@ -47,7 +48,7 @@ from loopr.world.repo.tips import alone_with_plans
 from loopr.world.repo.words import Committed, Message
 from loopr.world.repo.work import digest_of_work
 from loopr.world.repo.worktrees import take
-from loopr.world.result_file import Advice, Reported, read_advice
+from loopr.world.result_file import read_advice
 from loopr.world.runs import BASE, CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
 
 CONFLICTED = "conflicted"
@@ -264,7 +265,9 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome, harm: Trouble | None) -> _T
     said = Said(veil.over_bytes(tail_of(run)) if heard is None else heard.text.encode(), folder)
     trouble = trouble_of(outcome, advice, said, task.limits, heard.report if heard is not None else None)
     trouble = with_checkout(kit, task, task.command, trouble, said)
-    used = used_by(advice, heard, outcome.wall_ms)
+    owner = task.loop.lease or task.loop.ending
+    span = Span(run, owner.started_at if owner is not None else None, kit.clock())
+    used = use_of(outcome, advice, heard, span)
     text = feedback.bounded(said.tail) if trouble is not None else ""
     if problems and (trouble is None or trouble.failure is Failure.REFUSED):
         text = "\n\n".join(filter(None, [listed(problems), text]))
@@ -276,13 +279,6 @@ def _take_in(kit: Kit, task: Task, outcome: Outcome, harm: Trouble | None) -> _T
         text = text or f"The command ended with {trouble.reason} and said nothing."
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, text))
     return _Taken(used, trouble, heard, ignored)
-
-
-def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:
-    """Say what an attempt or a judge has used: by its result file, else by its stream; None where neither tells."""
-    if advice is not None and advice.usage != Reported():
-        return Usage(advice.usage.tokens, advice.usage.micro_usd, wall_ms)
-    return heard.usage(wall_ms) if heard is not None else None
 
 
 def with_work(kit: Kit, task: Task, found: Made) -> Made | Trouble:

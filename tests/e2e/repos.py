@@ -264,6 +264,13 @@ class Repo:
             assert time.monotonic() < ends, f"no {kind} ({words}) in the journal"
             Event().wait(0.02)
 
+    def wait_for(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds that no event tells."""
+        ends = time.monotonic() + self.patience_secs
+        while not holds():
+            assert time.monotonic() < ends
+            Event().wait(0.02)
+
     def _last_seq(self) -> int:
         """Return the number of the last event; 0 where there is no journal."""
         with suppress(NotFound), Journal.open(self.state / "loopr.db", readonly=True) as journal:

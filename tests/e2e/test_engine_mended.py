@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from loopr.core.model import Usage
+from loopr.driving.use import LATE_MS, Span, use_of
+from loopr.world.processes import Outcome
 from tests.e2e.repos import Repo, opened
 
 TREE = {"PYTHONPATH": str(Path(__file__).parents[2])}  # a relative one would name the user's repository
@@ -220,3 +225,30 @@ def test_a_stop_while_a_landing_waits(repo: Repo) -> None:
     process.says("draining")
     process.signal(signal.SIGTERM)
     process.ended(None)
+
+
+def test_a_night_without_an_engine_costs_a_loop_nothing(repo: Repo) -> None:
+    """A command that ended while no engine lived is charged for the time that it ran, not until somebody looked."""
+    ready(repo, "echo x > f; tell x; wait_at gate")
+    process = repo.begin("start", "plan.md")
+    repo.heard()
+    repo.until("attempt_started")
+    process.kill()
+    repo.gates["gate"].open()
+    ended = repo.root / ".git/loopr/runs/demo.a.g1/1/outcome.json"
+    repo.wait_for(lambda: ended.exists() and time.time() - ended.stat().st_mtime > 2 * LATE_MS / 1000)
+    (began,) = repo.until("attempt_started")
+    took = ended.stat().st_mtime - began["at"] / 1000
+    repo.loopr("run")
+    used = repo.loopr("show", "demo/a", "--json").document["loop"]["usage"]["seconds"]
+    assert 0 < used <= took + 0.1
+
+
+def test_the_last_word_of_a_lost_command_is_its_end(tmp_path: Path) -> None:
+    """Where nothing saw a command end, as in a power cut, it ran until it last wrote."""
+    (tmp_path / "stdout.log").write_text("at work\n")
+    os.utime(tmp_path / "stdout.log", (1_000.5, 1_000.5))
+    lost = Outcome("lost")
+    assert use_of(lost, None, None, Span(tmp_path, 1_000_000, 9_000_000)) == Usage(ms=500)
+    assert use_of(lost, None, None, Span(tmp_path, None, 9_000_000)) is None
+    assert use_of(Outcome("exited", wall_ms=700), None, None, Span(tmp_path, 1_000_000, 1_000_800)) is None
