@@ -71,7 +71,12 @@ class OutlineChanged(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(LoopEvent):
-    """The loop's entry is gone, or its parent's is."""
+    """The loop's entry is gone, or its parent's is.
+
+    Where its work has landed, `after` is the count of grants until then: what rests on it was made with it.
+    """
+
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +326,11 @@ class Retried(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class Renewed(LoopEvent):
-    """The loop is made anew, as a new generation."""
+    """The loop is made anew, as a new generation: by a person's word, or for a `cause`.
+
+    What rests on it then follows, should it land something.
+    """
 
     by: str
     generation: int
+    cause: str = ""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from loopr.core.model import Loop, Status
 from loopr.core.overlap import covers
 from loopr.core.scene import Scene
+from loopr.core.staleness import has_made
 
 _OVER = frozenset({Status.CANCELLED, Status.INVALIDATED})
 _WILD = frozenset("*?[")
@@ -47,7 +48,7 @@ def differing(scene: Scene, plan: str, paths: Collection[str]) -> Differing:
 
 def _works(loop: Loop) -> bool:
     """Say whether a loop has done work itself, or is still to do it; one that is complete by its file has not."""
-    return loop.leased or loop.status is not Status.COMPLETE
+    return loop.status is not Status.COMPLETE or has_made(loop)
 
 
 def with_inputs(scene: Scene, plan: str) -> Iterator[tuple[Loop, tuple[str, ...]]]:

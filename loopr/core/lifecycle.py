@@ -163,7 +163,7 @@ def evolve(loop: Loop | None, event: e.LoopEvent, at: int) -> Loop:
         return after._replace(updated=at) if after.status is loop.status else _refuse_target(loop, event, after)
     if after.status not in rule.tos:
         return _refuse_target(loop, event, after)
-    if after.past.ask is not None and after.status in _STOOD and loop.status is not after.status:
+    if after.past.ask is not None and after.landed and after.status in _STOOD and loop.status is not after.status:
         after = after._replace(reason=f"{after.reason}; the old work stands")
     return after._replace(since=at, updated=at, engaged=stays_engaged(after))
 

@@ -12,6 +12,11 @@ from loopr.core.model import Loop, Status
 from loopr.core.tree import Tree
 
 
+def has_made(loop: Loop) -> bool:
+    """Say whether the work that counts of a loop is that of an attempt, and not a person's file."""
+    return loop.past.made > 0 or (bool(loop.landed) and not loop.offers.counts)
+
+
 def rests_on(tree: Tree, loop: Loop) -> Iterator[str]:
     """Name what a loop needs itself, and what loops above it need: each with all below it."""
     yield from loop.needs
@@ -31,14 +36,12 @@ def is_stale(tree: Tree, loop: Loop) -> bool:
 
 
 def stale_because(tree: Tree, loop: Loop) -> list[str]:
-    """Name the loops that have landed a commit since the work of a loop was begun, in tree order.
-
-    Of what is no longer declared it names the loop that is needed.
-    """
+    """Name the loops that have landed a commit, or are gone with theirs, since the work of a loop was begun."""
     made, found = loop.past.made, dict[str, Loop]()
     for name in rests_on(tree, loop):
         if tree.changed(name) >= made:
-            below = {each.id: each for each in tree.walk(name) if each.past.changed >= made}
+            gone = (tree.loops[each] for each in tree.by_status[Status.INVALIDATED] if each.startswith(f"{name}/"))
+            below = {each.id: each for each in (*tree.walk(name), *gone) if each.past.changed >= made}
             found |= below or {name: tree.loops[name]}
     return [each.id for each in sorted(found.values(), key=tree.order)]
 

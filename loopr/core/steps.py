@@ -171,7 +171,8 @@ def _iterate(loop: Loop, event: e.IterationAsked, at: int) -> Loop:
 def _undeclared(loop: Loop, event: e.Undeclared, at: int) -> Loop:
     """Leave the tree; a live attempt is stopped."""
     gone = let_go(loop)._replace(status=S.INVALIDATED, reason="no longer declared")
-    return gone._replace(past=gone.past._replace(ask=None)) if gone.past.ask else gone
+    past = gone.past._replace(ask=None, changed=event.after or gone.past.changed)
+    return gone._replace(past=past) if past != gone.past else gone
 
 
 def _deferred(loop: Loop, event: e.Deferred, at: int) -> Loop:
@@ -197,8 +198,12 @@ def _retried(loop: Loop, event: e.Retried, at: int) -> Loop:
 
 
 def _renewed(loop: Loop, event: e.Renewed, at: int) -> Loop:
-    """Do it all again."""
-    return _anew(loop, event.generation)
+    """Do it all again; for a cause, with what rests on it."""
+    anew = _anew(loop, event.generation)
+    if not event.cause or anew.past.ask is not None:
+        return anew
+    ask = Ask(event.cause, event.by, at, cascades=True)
+    return anew._replace(past=anew.past._replace(ask=ask))
 
 
 def _redo_asked(loop: Loop, event: r.RedoAsked, at: int) -> Loop:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from loopr.core import workspace_events as w
-from loopr.core.events import Event
+from loopr.core.events import Event, Renewed
 from loopr.core.inputs import Differing
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.plan_events import InputsMoved
@@ -18,6 +18,7 @@ from loopr.core.scene import Scene
 
 MOST_NAMED = 3
 _AT_WORK = OCCUPYING | {Status.AWAITING}
+_ENDED = frozenset({Status.FAILED, Status.PARKED})
 
 
 class Taken(NamedTuple):
@@ -44,7 +45,10 @@ def _reason(paths: tuple[str, ...], since: str) -> str:
 
 
 def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
-    """Let a plan begin at another base; ask for whoever has other inputs there, or note it of who is at work."""
+    """Let a plan begin at another base; ask for each loop to be done again that has other inputs there.
+
+    One that has failed or is parked begins anew; of one at work it is noted.
+    """
     bound = scene.shared.plans.get(plan)
     if bound is not None and said.base not in ("", bound.base_commit):
         yield w.PlanBound(plan, *bound._replace(base_commit=said.base))
@@ -55,6 +59,8 @@ def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
         loop = scene.loops.get(name)
         if loop is not None and loop.status is Status.COMPLETE:
             yield from ask_redo(scene, loop, why, cascades=True, again=True)
+        elif loop is not None and loop.status in _ENDED:
+            yield Renewed(name, "", loop.generation + 1, why)
         elif loop is not None and (loop.status in _AT_WORK or _is_judged_next(loop)):
             yield InputsMoved(name, why)
 

@@ -235,7 +235,9 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "cancelled": _because("cancelled by {by}"),
     "unparked": "reset by {by}",
     "retried": "retried by {by}",
-    "renewed": "made anew by {by}",
+    "renewed": lambda data: (
+        f"made anew: {data['cause']}" if data.get("cause") else f"made anew by {data.get('by', '')}"
+    ),
     "redo_asked": _redo,
     "redo_began": "it is done again from here on",
     "round_began": "plan {plan} is started anew: each of its loops may be done again once more by itself",

@@ -328,3 +328,51 @@ def test_what_is_done_says_that_its_inputs_are_others(repo: Repo) -> None:
     assert words in repo.loopr("status", "--json").document["warnings"]
     repo.loopr("start", "plan.md")
     assert words not in repo.loopr("status").out + repo.loopr("run").err
+
+
+@pytest.mark.parametrize(("status", "code"), [("failed", 1), ("parked", 78)])
+def test_a_mended_input_brings_back_what_it_had_stopped(repo: Repo, status: str, code: int) -> None:
+    """A loop that failed or was parked over a file begins anew, with what rests on it, once that is another."""
+    fussy = f"if grep bad data/f001.csv; then exit {code}; fi; {CLEAN.format('f001')}"
+    change(repo, "data/f001.csv", "bad\n")
+    repo.write({"plan.md": plan().replace(CLEAN.format("f001"), fussy)})
+    repo.loopr("start", "plan.md", code=1)
+    assert repo.statuses()[FIRST[0]] == status
+    change(repo, "data/f001.csv", "raw mended\n")
+    again, said = restart(repo)
+    assert f"1 of {FILES} has other inputs (data/f001.csv): {FIRST[0]}" in said
+    assert (again, set(repo.statuses().values())) == (FIRST, {"complete"})
+    assert repo.on_branch("book", "pages/f001.md") == "page mended"
+
+
+def test_a_file_of_a_person_has_no_inputs(tmp_path: Path) -> None:
+    """Of a loop that failed and that a person completed by a file nothing is said when an input of it is another."""
+    with opened(tmp_path) as repo:
+        repo.found({"data": "one\n"})
+        repo.settings("types: {plan: {child: stage}, stage: {child: code}, code: {check: none}}\n")
+        entry = "{id: s, codes: [{id: a, run: exit 1, inputs: [data]}]}"
+        repo.write({"plan.md": f"---\nid: small\nstages: [{entry}]\n---\n# Small\n"})
+        repo.loopr("start", "plan.md", code=1)
+        repo.write({"specs/small/s/a/code.md": "# Done by hand\n"})
+        repo.loopr("run")
+        change(repo, "data", "two\n")
+        assert "other inputs" not in restart(repo)[1]
+
+
+def test_what_was_made_from_a_loop_that_is_gone_is_stale(repo: Repo) -> None:
+    """An entry that is taken out leaves what rests on it made with work that is declared no more: that is told."""
+    cover = "  - {id: cover, needs: [pages], codes: [{id: all, run: 'ls pages > cover.txt'}]}\n---\n# Book"
+    repo.write({"plan.md": plan().replace("---\n# Book", cover)})
+    repo.loopr("start", "plan.md")
+    lines = repo.root.joinpath("plan.md").read_text().splitlines(keepends=True)
+    repo.write({"plan.md": "".join(each for each in lines if "f001" not in each)})
+    said = repo.loopr("start", "plan.md", "--yes").err
+    assert "1 loop of book is stale; `loopr retry --stale book` does it again: book/cover/all" in said
+    why = " ".join(repo.loopr("why", "book/cover/all").out.split())
+    assert "stale: book/pages/f001 is no longer declared" in why
+    repo.loopr("retry", "--stale", "--yes", "book")
+    repo.loopr("run")
+    assert "nothing of it is stale" in repo.loopr("retry", "--stale", "--yes", "book", code=None).err
+    assert (
+        repo.on_branch("book", "cover.txt").splitlines()[0] == "f001.md"
+    )  # its file is there until a person reverts it
