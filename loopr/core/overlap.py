@@ -37,8 +37,8 @@ def meet(one: str, other: str) -> bool:
 
 
 def covers(patterns: Iterable[str], path: str) -> bool:
-    """Say whether a file fits one of some patterns."""
-    return any(_meet(_parts(path), _parts(each), holds=False) for each in patterns)
+    """Say whether a file fits one of some patterns; the signs in its own name mean themselves."""
+    return any(_meet(_parts(path), _parts(each), holds=False, is_path=True) for each in patterns)
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
@@ -46,8 +46,12 @@ def _parts(pattern: str) -> tuple[str, ...]:
     return tuple(each for each in pattern.split("/") if each not in ("", "."))
 
 
-def _meet(one: tuple[str, ...], other: tuple[str, ...], *, holds: bool) -> bool:
-    """Say whether some path fits both; `holds`: the first one may be a folder, as the other one if its end is plain."""
+def _meet(one: tuple[str, ...], other: tuple[str, ...], *, holds: bool, is_path: bool = False) -> bool:
+    """Say whether some path fits both; `holds`: the first one may be a folder, as the other one if its end is plain.
+
+    Where the first one `is_path` it is no pattern.
+    """
+    alike = _fits if is_path else _alike
     other_holds = bool(other) and not _WILD & set(other[-1])
 
     @cache
@@ -56,13 +60,18 @@ def _meet(one: tuple[str, ...], other: tuple[str, ...], *, holds: bool) -> bool:
             return other_holds or set(one[at:]) <= {ANY}
         if at == len(one):
             return holds or set(other[there:]) <= {ANY}
-        if one[at] == ANY:
+        if one[at] == ANY and not is_path:
             return meets(at + 1, there) or meets(at, there + 1)
         if other[there] == ANY:
             return meets(at, there + 1) or meets(at + 1, there)
-        return _alike(one[at], other[there]) and meets(at + 1, there + 1)
+        return alike(one[at], other[there]) and meets(at + 1, there + 1)
 
     return meets(0, 0)
+
+
+def _fits(name: str, part: str) -> bool:
+    """Say whether a name fits a part of a pattern, or is called so."""
+    return name == part or fnmatchcase(name, part)
 
 
 def _alike(one: str, other: str) -> bool:

@@ -123,10 +123,12 @@ def start_from_base(engine: Engine, workspace: Workspace, plan: str, wants: Want
     others = bool(gone.found.others)
     asked = wants.update or workspace.settings.plan_base == FOLLOW
     idle = forest.tree.done(plan) and not others and not wants.update
+    if idle and (gone.along or not asked):
+        return news(forest, gone, plan)
     if _at_work(forest, plan) or (not gone.along and not (others or asked)):
-        return "" if idle else _lacks(gone, plan)
+        return _lacks(gone, plan)
     if gone.along:
-        return "" if idle else _begin_again(engine, gone, plan)
+        return _begin_again(engine, gone, plan)
     return _merge(engine, workspace, gone, plan, wants)
 
 
@@ -163,9 +165,25 @@ def _begin_again(engine: Engine, gone: Gone, plan: str) -> str:
             return _lacks(gone, plan)
     else:
         engine.mind.decide(lambda forest, now: wishes.begin_at(forest, plan, base.commit))
-    why = f"nothing of {plan} has" if gone.nothing else f"{base.branch} has all of {plan} that has"
-    said = f"{why} landed, so it goes on from {base.branch} as it is now, {base.commit[:12]}"
-    return f"{gone.words}; {said}" if gone.found.others else said
+    landed = any(each.landed for each in engine.forest.tree.walk(plan))
+    why = f"{base.branch} has all of {plan} that has" if landed else f"nothing of {plan} has"
+    said = [f"{why} landed, so it goes on from {base.branch} as it is now, {base.commit[:12]}"]
+    lost = [] if gone.nothing else [lacking(engine.forest, ground, plan, (gone.stands, base.commit), base.branch)]
+    return "; ".join(filter(None, [gone.words if gone.found.others else "", *said, *lost]))
+
+
+def news(scene: Scene, gone: Gone, plan: str) -> str:
+    """Say what the base has beyond a plan that is done and takes none of it: commits, or no more what was made."""
+    if not gone.along:
+        return _lacks(gone, plan)
+    return lacking(scene, gone.ground, plan, (gone.stands, gone.base.commit), gone.base.branch)
+
+
+def lacking(scene: Scene, ground: Ground, plan: str, step: tuple[str, str], name: str) -> str:
+    """Say which files of a plan's loops a commit called by a name lacks, nothing where none are."""
+    from loopr.world.repo.missing import missing_words, missing_work
+
+    return missing_words(missing_work(ground, *step), name, [each.id for each in scene.tree.walk(plan)])
 
 
 def _merge(engine: Engine, workspace: Workspace, gone: Gone, plan: str, wants: Wants) -> str:
@@ -174,7 +192,6 @@ def _merge(engine: Engine, workspace: Workspace, gone: Gone, plan: str, wants: W
 
     if not wants.to_run:
         return _lacks(gone, plan)
-    wants.say(f"{plan}: {gone.base.branch} is merged into its branch, and judged")
     case = Case(gone.ground, engine.forest.loops[plan], gone.base, gone.stands)
     try:
         done = take_in(engine, workspace, case, wants.say)

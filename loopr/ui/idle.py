@@ -6,7 +6,7 @@ write anything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,16 +20,21 @@ from loopr.wiring import Workspace, differs
 from loopr.world.place import commit_of
 
 FOLLOW = "follow"
+NO_NEWS: Mapping[str, str] = {}
 NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 
 
 class Idle(NamedTuple):
-    """Plans that are done, in the order in which they were named, the scene that says so, and the first not at home."""
+    """Plans that are done, in the order in which they were named, the scene that says so, and the first not at home.
+
+    `news` says by plan what its base has that it does not take.
+    """
 
     plans: list[str]
     scene: Scene
     now: int
     away: str = ""
+    news: Mapping[str, str] = NO_NEWS
 
 
 def idle(workspace: Workspace, paths: Sequence[Path]) -> Idle | None:
@@ -44,7 +49,13 @@ def idle(workspace: Workspace, paths: Sequence[Path]) -> Idle | None:
     away = [each for each in plans if not _is_home(workspace, scene, each)]
     if away and workspace.settings.land.mode == "auto":
         return None
-    return Idle(plans, scene, now, next((each for each in away if _has_landed(scene, each)), ""))
+    news: dict[str, str] = {}
+    for plan in plans:
+        told = _news(workspace, scene, plan)
+        if told is None:
+            return None
+        news[plan] = told
+    return Idle(plans, scene, now, next((each for each in away if _has_landed(scene, each)), ""), news)
 
 
 def _is_quiet(workspace: Workspace, scene: Scene) -> bool:
@@ -74,7 +85,7 @@ def _is_done(workspace: Workspace, scene: Scene, plan: str) -> bool:
     loops = list(scene.tree.walk(plan))
     offered = any(each.offers.offered or each.offers.unread for each in loops)
     missing = any(each.artifact and not each.on_disk for each in loops)
-    if any(each.redoing or each.outdated for each in loops) or _base_has_news(workspace, scene, plan):
+    if any(each.redoing or each.outdated for each in loops):
         return False
     return (
         not offered and not missing and _stands(workspace, plan, tip.at) and not unread(workspace, scene, loops, None)
@@ -110,19 +121,21 @@ def _has_landed(scene: Scene, plan: str) -> bool:
     return any(each.landed not in ("", base) for each in scene.tree.walk(plan))
 
 
-def _base_has_news(workspace: Workspace, scene: Scene, plan: str) -> bool:
-    """Say whether the base of a plan has something for it, or a person's checkout has: a start tells of it."""
+def _news(workspace: Workspace, scene: Scene, plan: str) -> str | None:
+    """Say what the base of a plan has that it does not take; None where a start takes it, or has more to tell."""
     bound, top = scene.shared.plans[plan], workspace.place.repository
-    follows = workspace.settings.plan_base == FOLLOW
-    if top is None or not bound.base_branch or not (follows or has_inputs(scene, plan)):
-        return False
+    if top is None or not bound.base_branch:
+        return ""
     from loopr.ui.inputs import uncommitted_inputs
 
-    if uncommitted_inputs(workspace, scene, plan):
-        return True
+    if has_inputs(scene, plan) and uncommitted_inputs(workspace, scene, plan):
+        return None
     if commit_of(top, f"refs/heads/{bound.base_branch}") in (bound.base_commit, scene.shared.tip(plan).at):
-        return False
-    from loopr.ui.bases import look  # slow to import
+        return ""
+    from loopr.ui.bases import look, news  # slow to import
 
     gone = look(workspace, scene, plan)
-    return gone is not None and bool(gone.found.others or (follows and not gone.along))
+    if gone is None:
+        return ""
+    follows = workspace.settings.plan_base == FOLLOW and not gone.along
+    return None if gone.found.others or follows else news(scene, gone, plan)

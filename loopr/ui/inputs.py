@@ -29,12 +29,15 @@ def uncommitted_inputs(workspace: Workspace, scene: Scene, plan: str) -> tuple[s
 
 def absent_inputs(workspace: Workspace, scene: Scene, plan: str) -> tuple[str, ...]:
     """Say which inputs of a plan are no file of its base."""
+    from loopr.grounds import base_of
     from loopr.world.repo.named import paths_of
 
     ground = _ground(workspace, scene, plan)
     if ground is None:
         return ()
-    return tuple(_unmatched(scene, plan, paths_of(ground, scene.shared.plans[plan].base_commit)))
+    there = paths_of(ground, scene.shared.plans[plan].base_commit)
+    there += paths_of(ground, base) if (base := base_of(ground, scene, plan)) else []  # a start may take that
+    return tuple(_unmatched(scene, plan, there))
 
 
 def _ground(workspace: Workspace, scene: Scene, plan: str) -> Ground | None:

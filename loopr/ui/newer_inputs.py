@@ -18,19 +18,25 @@ from loopr.world.place import commit_of
 
 
 class Newer(NamedTuple):
-    """The loops of a plan whose inputs are others on its base, and the file that is started to do them again."""
+    """The loops of a plan whose inputs are others on its base, and the file that is started to do them again.
+
+    `clashes` names the plan where its base conflicts with it.
+    """
 
     loops: tuple[str, ...]
     source: str
+    clashes: str = ""
 
     @property
     def command(self) -> str:
-        """Return what does them again."""
-        return f"loopr start {self.source}"
+        """Return what does them again, or says how the base can be taken first."""
+        return f"loopr update {self.clashes}" if self.clashes else f"loopr start {self.source}"
 
     @property
     def words(self) -> str:
         """Say whose inputs are others, and what does those again."""
+        if self.clashes:
+            return f"inputs changed: {some(self.loops)}; the base conflicts: `{self.command}` says how that is mended"
         them = "it" if len(self.loops) == 1 else "them"
         return f"inputs changed: {some(self.loops)}; `{self.command}` does {them} again"
 
@@ -57,4 +63,5 @@ def _newer(workspace: Workspace, scene: Scene, plan: str) -> Newer | None:
     except (SettingsError, WorldError):  # told by whoever needs the branch
         return None
     others = gone.found.others if gone is not None else ()
-    return Newer(tuple(each.loop for each in others), bound.source) if others else None
+    clashes = plan if gone is not None and gone.clashes else ""
+    return Newer(tuple(each.loop for each in others), bound.source, clashes) if others else None

@@ -130,9 +130,11 @@ def _judged(
         found = found._replace(new=built.new, commits=built.commits)
         if built.new in (stands, base.commit):
             return found
-        no = judged(workspace, loop, ground, built, say, stand_in=stand_in)
         has_own = workspace.settings.of_project(loop.project).land.check is not None
         judge = LAND_CHECK if has_own else stand_in[0] if stand_in[1] is not None else ""
+        if judge:
+            say(f"{loop.id}: {judge} is asked about {base.branch} merged into its branch")
+        no = judged(workspace, loop, ground, built, say, stand_in=stand_in)
         return found._replace(judge=judge, problems=(no,) if no is not None else ())
     finally:
         leave_home_room(ground, loop.id)

@@ -56,3 +56,19 @@ def test_siblings_that_mean_to_touch_the_same() -> None:
     loops = [story[each]._replace(files=files) for each, files in (("p/a", ("x/**",)), ("p/b", ("x/y",)), ("p/c", ()))]
     assert [(one.id, other.id, what) for one, other, what in overlapping(loops)] == [("p/a", "p/b", "x/**")]
     assert not list(overlapping([loops[0], loops[1]._replace(parent="other")]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("**/x.csv", "deep/[x].csv", False),
+        ("deep/[x].csv", "deep/[x].csv", True),
+        ("deep/[x].csv", "deep/x.csv", True),
+        ("**/x.csv", "**/y.csv", False),
+        ("app", "app/[id]/page.tsx", True),
+        ("app/*/page.tsx", "app/[id]/page.tsx", True),
+    ],
+)
+def test_the_name_of_a_file_is_no_pattern(pattern: str, path: str, fits: bool) -> None:
+    """Signs in a file's own name mean themselves, and a pattern fits the file that is called so."""
+    assert covers((pattern,), path) is fits

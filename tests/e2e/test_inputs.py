@@ -376,3 +376,35 @@ def test_what_was_made_from_a_loop_that_is_gone_is_stale(repo: Repo) -> None:
     assert (
         repo.on_branch("book", "cover.txt").splitlines()[0] == "f001.md"
     )  # its file is there until a person reverts it
+
+
+def test_a_base_that_went_on_is_told_of_what_is_done(repo: Repo) -> None:
+    """A start of a plan that is done and not home says what its base has more, and writes no event."""
+    change(repo, "notes.txt", "one\n")
+    before = len(repo.events())
+    said = restart(repo)[1]
+    assert "main has commits that loopr/book lacks; to bring them there: `loopr update book`" in said
+    assert "nothing to do" in said
+    assert len(repo.events()) == before
+
+
+def test_work_that_the_base_has_no_more_is_named(repo: Repo) -> None:
+    """Files that loops made and that a person takes away on the base are named, with what makes them again."""
+    land(repo)
+    repo.git("rm", "--quiet", "pages/f002.md")
+    repo.git("commit", "--quiet", "--message=Away")
+    lost = "main lacks pages/f002.md, made here: `loopr retry --fresh book/pages/f002` makes it again"
+    assert lost in restart(repo)[1]
+    assert lost in restart(repo, "--no-run")[1]
+    first = repo.git("rev-list", "--max-parents=0", "main")
+    refused = repo.loopr("adopt", "book", first, "--replace", code=2).err
+    assert "made here: `loopr retry --fresh book/clean/f001" in refused
+
+
+def test_a_conflicting_base_leads_to_the_lines_that_mend_it(repo: Repo) -> None:
+    """Where a start cannot take the base, the way on is `update`, which names the lines; not the same start again."""
+    change(repo, "data/f001.csv", "raw anew\n")
+    change(repo, "clean/f002.csv", "mine\n")
+    said = restart(repo)[1]
+    assert "the base conflicts: `loopr update book` says how that is mended" in said
+    assert "next: `loopr start plan.md`" not in said

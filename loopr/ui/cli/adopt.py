@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Adopted(NamedTuple):
     """What a plan stands at after an adoption: from where it came, what was adopted, and how the branch followed.
 
-    `others` are the loops that have other inputs there, each with the reason.
+    `others` are the loops that have other inputs there, each with the reason; `lost` says which work it lacks.
     """
 
     old: str
@@ -34,6 +34,7 @@ class Adopted(NamedTuple):
     new: str
     brought: Brought | None = None
     others: tuple[str, ...] = ()
+    lost: str = ""
 
 
 @click.command("adopt")
@@ -45,6 +46,7 @@ class Adopted(NamedTuple):
 def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, yes: bool) -> int:
     """Bring a commit into a plan: what others put on its branch, or what you name; nothing judges it."""
     from loopr.grounds import ground_beside, repo_of_plan, stands_at
+    from loopr.ui.bases import lacking
     from loopr.ui.steering import deciding
     from loopr.world.repo.tips import keep
 
@@ -59,7 +61,8 @@ def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, ye
         if not stands:
             raise UserError(f"{found.id} has no branch yet", hint="it gets one at its first lease")
         chosen = _commit(frame, ground, commit) if commit else _found(ground, found.id, stands)
-        new = _replaced(ground, stands, chosen, yes) if replace else _merged(ground, found.id, stands, chosen)
+        lost = lacking(forest, ground, found.id, (stands, chosen), chosen[:12]) if replace else ""
+        new = _replaced(ground, stands, chosen, lost, yes=yes) if replace else _merged(ground, found.id, stands, chosen)
         if replace:
             keep(ground, found.id, stands, wiring.wall_clock())
         if new == stands:
@@ -70,7 +73,7 @@ def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, ye
 
             base = brought_along(forest, ground, found.id, stands, new)
             moved = move_plan(engine.mind, ground, found.id, new, ADOPTED, old=stands, base=base)
-            done = Adopted(stands, chosen, new, moved, base.others)
+            done = Adopted(stands, chosen, new, moved, base.others, lost)
     _report(frame, ground, found.id, done)
     return 0
 
@@ -124,15 +127,18 @@ def _merged(ground: Ground, plan: str, stands: str, commit: str) -> str:
     )
 
 
-def _replaced(ground: Ground, stands: str, commit: str, yes: bool) -> str:
-    """Return the commit that takes the place of what has landed; a person is asked where its files are others."""
+def _replaced(ground: Ground, stands: str, commit: str, lost: str, *, yes: bool) -> str:
+    """Return the commit that takes the place of what has landed; a person is asked where its files are others.
+
+    `lost` says which files of the plan's loops it lacks.
+    """
     import sys
 
     from loopr.world.repo.refs import tree_of
 
     if yes or tree_of(ground.door, commit) == tree_of(ground.door, stands):
         return commit
-    words = f"{commit[:12]} has other files than what has landed, {stands[:12]}"
+    words = f"{commit[:12]} has other files than what has landed, {stands[:12]}{f'; {lost}' if lost else ''}"
     if not sys.stdin.isatty():
         raise UserError(words, hint="--yes replaces it all the same; without --replace it is merged")
     click.confirm(f"{words}. Replace it?", abort=True, err=True)
@@ -152,5 +158,7 @@ def _report(frame: Frame, ground: Ground, plan: str, done: Adopted) -> None:
     frame.lines([f"{plan} stands at {done.new[:12]}, with {done.commit[:12]} adopted; nothing has judged it"])
     for name, _, why in (each.partition(" ") for each in done.others):
         frame.note(f"{name} has other inputs: {render.plain(why)}")
+    if done.lost:
+        frame.note(render.plain(done.lost))
     if folder:
         frame.note(f"{ground.short_branch(plan)} lags: checked out in {render.plain(folder)}")

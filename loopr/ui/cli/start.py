@@ -68,7 +68,7 @@ def _report_idle(frame: Frame, done: Idle) -> int:
         return 0
     for plan in done.plans:
         frame.note(f"{plan}: {NOTHING_TO_DO}")
-        for line in stale_lines(done.scene, [plan]):
+        for line in filter(None, (done.news[plan], *stale_lines(done.scene, [plan]))):
             frame.note(f"  {line}")
     loops = [loop for plan in done.plans for loop in done.scene.tree.walk(plan)]
     for line in footer(views.counts(loops), done.scene.tree.done_of(done.plans), frame.width):
