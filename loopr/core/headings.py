@@ -1,6 +1,7 @@
-"""The outline as headings and lists, so that a plain document is a plan: `## Specs`, then one item for each child.
+"""The outline as headings and lists, so that a plain document is a plan: what an item says.
 
-Knows lines of Markdown. Must never know front matter, and never reads anything inside fenced code or a comment.
+Knows lines of Markdown. Must never know front matter, and never reads anything inside fenced code
+or a comment. Which lines are items is said in `sections.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field
 from loopr.core.brackets import unread_brackets, without_brackets
 from loopr.core.entries import Entry
 from loopr.core.fields import check_files, tidy
-from loopr.core.ladder import Ladder
 from loopr.core.marked import Findings, Position
 from loopr.core.needs import Sibling
 from loopr.core.slugs import id_problem, one_line, slug
@@ -21,8 +21,6 @@ from loopr.core.values import shown
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<rest>.*)$")
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?=[ \t]|$)")
 _COMMENT_MARKS = re.compile("`|<!--|-->")
-_RULE = re.compile(r"[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*$")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+]|\d{1,9}[.)])(?:[ \t]+(?P<head>.*))?$")
 _CHECKBOX = re.compile(r"^\[(?P<mark>[ xX])\][ \t]+")
 _BOLD = re.compile(r"(?P<marks>\*\*|__)(?P<title>.+?)(?P=marks)\s*(?:[:–—-]\s*)?(?P<rest>.*)$")
 _NAMED = re.compile(r"`?(?P<id>[^\s:`*]+)`?\s*:(?:\s+(?P<title>.*))?$")
@@ -67,11 +65,18 @@ class Heading:
 
 @dataclass(slots=True)
 class Item:
-    """One item of the outline's list, with the lines that belong to it."""
+    """One item of the outline, a heading or one of a list, with the lines that belong to it."""
 
     head: str
     at: Position
     lines: list[Line] = field(default_factory=list)
+    is_heading: bool = False
+
+    @property
+    def is_key(self) -> bool:
+        """True for an item that looks like a line about another one: `- Needs: ...`."""
+        line = f"- {self.head}"
+        return any(each.match(line) for each in (_FIELD, _KEY_OF_FRONT, _NEARLY))
 
 
 def read_lines(findings: Findings, body: str, first_line: int) -> tuple[Line, ...]:
@@ -126,72 +131,14 @@ def heading_of(line: Line) -> Heading | None:
     return Heading(len(found["marks"]), bare.rstrip() if closed else text)
 
 
-def first_title(lines: Sequence[Line], ladder: Ladder, type_name: str) -> str:
-    """Return the first heading that says something and does not open the outline, as a title, or ""."""
-    for line in lines:
-        heading = heading_of(line)
-        if heading and not (heading.level == 2 and ladder.heads(type_name, heading.text)):
-            title = one_line(heading.text)
-            if title:
-                return title
-    return ""
-
-
-def read_items(lines: Sequence[Line], ladder: Ladder, type_name: str) -> list[Item]:
-    """Return the items of every list under a heading that opens the outline."""
-    items: list[Item] = []
-    section: _Section | None = None
-    for line in lines:
-        heading = heading_of(line)
-        if heading and heading.level <= 2:
-            opens = heading.level == 2 and ladder.heads(type_name, heading.text)
-            section = _Section(items) if opens else None
-        elif section is not None:
-            section.take(line, heading is not None)
-    return items
-
-
-@dataclass(slots=True)
-class _Section:
-    """The list being read: the indent and the kind of marker of its first item decide what its items are."""
-
-    items: list[Item]
-    current: Item | None = None
-    shape: tuple[int, bool] | None = None
-    after_blank: bool = False
-
-    def take(self, line: Line, is_heading: bool) -> None:
-        """Begin an item, add to the current one, or leave the list."""
-        found = None if line.code or _RULE.match(line.text) else _ITEM.match(line.text)
-        if found and self._is_item(_width(found["indent"]), found["mark"][0].isdigit()):
-            self.current = Item(found["head"] or "", Position(line.number, found.end("indent") + 1))
-            self.items.append(self.current)
-        elif self.current is not None:
-            if not found and self._leaves(line, is_heading):
-                self.current, self.shape = None, None
-            else:
-                self.current.lines.append(line)
-        self.after_blank = line.blank
-
-    def _is_item(self, width: int, numbered: bool) -> bool:
-        """Tell an item of this list from one nested in it and from one of another kind."""
-        if self.shape is None:
-            self.shape = (width, numbered)
-        return width <= self.shape[0] + 1 and numbered == self.shape[1]
-
-    def _leaves(self, line: Line, is_heading: bool) -> bool:
-        """Tell a paragraph after the list from text that goes on with an item."""
-        if line.blank or line.code or (self.shape and line.width > self.shape[0]):
-            return False
-        return is_heading or self.after_blank or bool(_RULE.match(line.text))
-
-
 def item_siblings(findings: Findings, items: Sequence[Item], child_type: str) -> Iterator[Sibling]:
     """Turn the items of a list into entries."""
     for item in items:
         entry_id, title, rest = read_head(item.head, child_type)
         if not entry_id:
-            findings.refuse(item.at, "this item has no title", f"write `- {child_type}-id: Its title`, or take it out")
+            mark = "###" if item.is_heading else "-"
+            hint = f"write `{mark} {child_type}-id: Its title`, or take it out"
+            findings.refuse(item.at, "this item has no title", hint)
             continue
         if problem := id_problem(entry_id):
             findings.refuse(item.at, problem, f"write `{slug(entry_id)}: {title}`")
@@ -254,13 +201,17 @@ def _read_body(item: Item, rest: str) -> tuple[dict[str, list[tuple[str, Positio
         at = Position(line.number, found.start("values") + 1)
         words = (word.strip().strip("`") for word in found["values"].split(","))
         fields.setdefault(found["key"].lower(), []).extend((word, at) for word in words if word)
-    indent = min((line.width for line in kept if not line.blank and line.width), default=0)
+    widths = (line.width for line in kept if not line.blank and line.width)
+    indent = 0 if item.is_heading else min(widths, default=0)
     lines = [_undent(line.text, indent) if line.code else _undent(line.text, indent).rstrip() for line in kept]
     return fields, tidy("\n".join([rest.rstrip(), *lines]))
 
 
 def _warn_of_keys(findings: Findings, item: Item) -> None:
     """Say of the lines of an item that look like keys of an entry that they are read as text."""
+    if not item.is_heading and (own := _FIELD.match(f"- {item.head}")):
+        words = f"`{own['key']}:` is an item of its own here"
+        findings.warn(item.at, f"{words}; indent it below the item that it is about")
     for line in item.lines:
         if line.code or _FIELD.match(line.text):
             continue

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from loopr.core.fields import ARTIFACT_KEYS
-from loopr.core.headings import Line, heading_of, read_items, read_lines
+from loopr.core.headings import Line, heading_of, read_lines
 from loopr.core.ladder import CHILDREN, Ladder
 from loopr.core.marked import Findings, Position
+from loopr.core.sections import read_items
 
 _KEY = re.compile(r"(?P<key>[A-Za-z_-]+):(?:[ \t]+(?P<value>.*))?$")
 _FENCE_LIKE = re.compile(r"(-{2,}|\*{3,}|_{3,}|={3,}|\+{3,}|;{3,})\s*$")
@@ -128,7 +129,11 @@ def unread_list(text: str, ladder: Ladder, type_name: str) -> Doubt | None:
         at, heading = Position(line.number, 1), heading_of(line)
         if heading and words & set(re.findall(r"[\w-]+", heading.text.casefold())):
             if heading.level == 2 and ladder.heads(type_name, heading.text):
-                return Doubt(at, f"`{line.text.strip()}` on line {line.number} has no list below it", "write `- title`")
+                return Doubt(
+                    at,
+                    f"`{line.text.strip()}` on line {line.number} has no list below it",
+                    "write `- title` or `### title`",
+                )
             return Doubt(at, f"`{line.text.strip()}` on line {line.number} opens no outline here", f"write `{wanted}`")
         if not line.code and _CHECK.match(line.text):
             message = f"the checklist on line {line.number} declares nothing"

@@ -29,13 +29,14 @@ from loopr.core.fields import (
     read_children,
     read_pairs,
 )
-from loopr.core.headings import Line, first_title, item_siblings, read_items, read_lines
+from loopr.core.headings import Line, item_siblings, read_lines
 from loopr.core.ladder import CHILDREN, Ladder
 from loopr.core.likeness import lost_fences
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position, Scalar
 from loopr.core.needs import check_siblings, resolve_needs
 from loopr.core.policy import DEFAULT_PROJECT, TypePolicy
 from loopr.core.rendering import render_artifact
+from loopr.core.sections import first_title, read_items, sections_of, warn_of_lists
 from loopr.core.slugs import id_problem, one_line, slug
 from loopr.core.values import kind, shown
 
@@ -156,6 +157,7 @@ def _read_declared(
     if problem := outline_problem(len(items), depth):
         reading.findings.refuse(items[0].at, *problem)
         return ()
+    warn_of_lists(reading.findings, sections_of(lines, reading.ladder, type_name))
     siblings = list(item_siblings(reading.findings, items, child))
     return tuple(each.entry for each in check_siblings(reading.findings, siblings))
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from loopr.core.entries import Artifact, Command, Entry, implied_entry
-from loopr.core.headings import read_items, read_lines
+from loopr.core.headings import read_lines
 from loopr.core.ladder import Ladder
 from loopr.core.marked import Findings
 from loopr.core.policy import DEFAULT_PROJECT, Budget, TypePolicy
+from loopr.core.sections import read_items
 from loopr.core.slugs import slug
 
 _MICRO = 1_000_000

@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from loopr.core.brackets import unread_brackets
 from loopr.core.checklist import is_checklist, read_checklist
-from loopr.core.headings import read_items, read_lines
+from loopr.core.headings import read_lines
 from loopr.core.imported import Item, open_items, own_ids, plan_of
 from loopr.core.ladder import Ladder
 from loopr.core.likeness import may_be_list
 from loopr.core.marked import Findings
 from loopr.core.model import Status
+from loopr.core.sections import read_items
 from loopr.core.slugs import id_problem, slug
 from loopr.core.speckit import is_task_list, read_task_list
 from loopr.core.trackers import KINDS, read_export

@@ -90,6 +90,13 @@ WORKING = (
     Works("a checklist", TWO, "plan.md", "# P\n## Tasks\n- [ ] one\n- [x] two\n- [ ] three\n", "one three"),
     Works("a list in a list", TWO, "plan.md", "# P\n## Tasks\n- one\n    - a detail\n- two\n", "one two"),
     Works("groups of a list", TWO, "plan.md", "# P\n## Tasks\n### Back\n- one\n### Front\n- two\n", "one two"),
+    Works(
+        "headings as tasks",
+        TWO,
+        "plan.md",
+        "# P\n## Tasks\n### Write it\nin C\n### Test it\n- Needs: Write it\n",
+        "test-it write-it",
+    ),
     Works("needs in words", TWO, "plan.md", "# P\n## Tasks\n- a: The first\n- b: B\n  - Needs: The first\n", "a b"),
     Works("an editor of another system", TWO, "plan.md", "\ufeff# P\r\n\r\n## Tasks\r\n- one\r\n- two\r\n", "one two"),
     Works("letters of the world", TWO, "plan.md", "# Größe 🎯\n## Tasks\n- Überprüfen\n", "uberprufen"),

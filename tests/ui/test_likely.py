@@ -85,7 +85,11 @@ def test_plain_words_for_a_command(desk: Desk) -> None:
             "the checklist on line 6 declares nothing: put it under a heading `## Tasks`",
         ),
         ("# P\n### Tasks\n- one\n", "`### Tasks` on line 2 opens no outline here: write `## Tasks`"),
-        ("# P\n## Tasks\n### one\nwords\n", "`## Tasks` on line 2 has no list below it: write `- title`"),
+        ("# P\n## Tasks\n### one\nwords\n", ""),
+        (
+            "# P\n## Tasks\nwords\n#### one\n",
+            "`## Tasks` on line 2 has no list below it: write `- title` or `### title`",
+        ),
         ("# P\n## Specs\n- one\n", "`## Specs` on line 2 opens no outline here: write `## Tasks`"),
         ("# P\n## Implementation tasks:\n- one\n", "`## Implementation tasks:` on line 2 opens no outline here"),
         ("# P\n## Notes\n- one\n", ""),
