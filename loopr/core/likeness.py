@@ -6,14 +6,17 @@ Knows lines and the words of the ladder. Must never know a file, nor what become
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from loopr.core.bridges import OURS
 from loopr.core.fields import ARTIFACT_KEYS
-from loopr.core.headings import Line, heading_of, read_lines
+from loopr.core.headings import Heading, Line, heading_of, read_lines
 from loopr.core.ladder import CHILDREN, Ladder
 from loopr.core.marked import Findings, Position
-from loopr.core.sections import read_items
+from loopr.core.sections import Section, read_items
+from loopr.core.values import shown
 
 _KEY = re.compile(r"(?P<key>[A-Za-z_-]+):(?:[ \t]+(?P<value>.*))?$")
 _FENCE_LIKE = re.compile(r"(-{2,}|\*{3,}|_{3,}|={3,}|\+{3,}|;{3,})\s*$")
@@ -24,6 +27,9 @@ _OTHERS = re.compile(
     r"(readme|changelog|changes|contributing|license|licence|copying|security|code_of_conduct)\b", re.I
 )
 _WORDS = frozenset({"specs", "phases", "tasks"})
+_ELSEWHERE = frozenset(OURS[CHILDREN])
+_BESIDE = frozenset({"the", "next", "my", "our"})
+_FRONT = re.compile(r"\ufeff?---[ \t]*\r?\n(?:.*\n)*?---[ \t]*(?:\r?\n|\Z)")
 FENCES = "put a line `---` before it, as the first of the file, and another one after it"
 
 
@@ -119,23 +125,90 @@ def may_be_list(text: str, name: str) -> bool:
 
 
 def unread_list(text: str, ladder: Ladder, type_name: str) -> Doubt | None:
-    """Find the list that was most likely meant as an outline and is not: under another heading, or a checklist."""
-    lines = read_lines(Findings(""), text, 1)
+    """Find what was most likely meant as an outline and is not: a list, a checklist, headings."""
+    front = _FRONT.match(text)
+    first_line = front[0].count("\n") + 1 if front else 1
+    lines = read_lines(Findings(""), text[front.end() :] if front else text, first_line)
     if read_items(lines, ladder, type_name):
         return None
     wanted = f"## {(*ladder.keys(type_name), CHILDREN)[0].capitalize()}"
+    found = _misnamed_list(lines, ladder, type_name, wanted)
+    if found is None and ladder.implies(type_name):
+        return _listed_steps(lines, wanted) or _lost_tasks(lines, wanted)
+    return found
+
+
+def _misnamed_list(
+    lines: Sequence[Line],
+    ladder: Ladder,
+    type_name: str,
+    wanted: str,
+) -> Doubt | None:
+    """Find a heading with a word for children that opens no outline, or a checklist."""
     words = _WORDS | ladder.all_keys()
     for line in lines:
         at, heading = Position(line.number, 1), heading_of(line)
-        if heading and words & set(re.findall(r"[\w-]+", heading.text.casefold())):
+        if heading and words & _words(heading):
             if heading.level == 2 and ladder.heads(type_name, heading.text):
-                return Doubt(
-                    at,
-                    f"`{line.text.strip()}` on line {line.number} has no list below it",
-                    "write `- title` or `### title`",
-                )
-            return Doubt(at, f"`{line.text.strip()}` on line {line.number} opens no outline here", f"write `{wanted}`")
+                hint = "write `- title` or `### title`"
+                return Doubt(at, f"{_quoted(line)} has no list below it", hint)
+            return _opens_nothing(line, wanted)
         if not line.code and _CHECK.match(line.text):
             message = f"the checklist on line {line.number} declares nothing"
             return Doubt(at, message, f"put it under a heading `{wanted}`")
     return None
+
+
+def _listed_steps(lines: Sequence[Line], wanted: str) -> Doubt | None:
+    """Find a list, be it of one item, under a heading that calls it steps, jobs and the like."""
+    for title, section in _parts(lines):
+        heading = heading_of(title) if title else None
+        words = _words(heading) - _BESIDE if heading else set()
+        if title and section.items and words and words <= _ELSEWHERE:
+            return _opens_nothing(title, wanted)
+    return None
+
+
+def _lost_tasks(lines: Sequence[Line], wanted: str) -> Doubt | None:
+    """Find headings that stand side by side, or a list of two items or more."""
+    titles = [(line, heading.level) for line in lines if (heading := heading_of(line))]
+    times = Counter(level for _, level in titles)
+    side_by_side = min((level for level, count in times.items() if count > 1), default=0)
+    title = next((line for line, level in titles if level == side_by_side), None)
+    first = next((part.items[0].at for _, part in _parts(lines) if len(part.items) > 1), None)
+    if title is not None and (first is None or title.number < first.line):
+        message = f"{_quoted(title)} is no task, for all of this file is one"
+        hint = f"to have several, list them as `- title` under `{wanted}`"
+        return Doubt(Position(title.number, 1), message, hint)
+    if first is not None:
+        why = "declares nothing, for all of this file is one task"
+        return Doubt(first, f"the list on line {first.line} {why}", f"put it under a heading `{wanted}`")
+    return None
+
+
+def _parts(lines: Sequence[Line]) -> Iterator[tuple[Line | None, Section]]:
+    """Give each heading, and first none, with the lists below it and before the next one."""
+    title, section = None, Section()
+    for line in lines:
+        if heading_of(line):
+            yield title, section
+            title, section = line, Section()
+        else:
+            section.take(line, None)
+    yield title, section
+
+
+def _words(heading: Heading) -> set[str]:
+    """Return the words of a heading as they are looked up."""
+    return set(re.findall(r"[\w-]+", heading.text.casefold()))
+
+
+def _quoted(line: Line) -> str:
+    """Name a heading with its line."""
+    return f"`{shown(line.text)}` on line {line.number}"
+
+
+def _opens_nothing(line: Line, wanted: str) -> Doubt:
+    """Say of a heading that it opens no outline."""
+    message = f"{_quoted(line)} opens no outline here"
+    return Doubt(Position(line.number, 1), message, f"write `{wanted}`")

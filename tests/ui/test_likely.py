@@ -94,6 +94,19 @@ def test_plain_words_for_a_command(desk: Desk) -> None:
         ("# P\n## Implementation tasks:\n- one\n", "`## Implementation tasks:` on line 2 opens no outline here"),
         ("# P\n## Notes\n- one\n", ""),
         (
+            "## One\n\n```sh\nmake one\n```\n\n## Two\nwords\n",
+            "`## One` on line 1 is no task, for all of this file is one",
+        ),
+        ("# One\n- a\n- b\n\n# Two\n", "`# One` on line 1 is no task"),
+        ("---\nid: p\n---\n# P\n## Context\n### One\n\n### Two\n", "`### One` on line 6 is no task"),
+        ("# P\n\n1. one\n2. two\n", "the list on line 3 declares nothing, for all"),
+        ("# P\n\n- one\n- two\n\n## A\n\n## B\n", "the list on line 3 declares nothing"),
+        ("# P\n\n## Next steps:\n- one\n", "`## Next steps:` on line 3 opens no outline here"),
+        ("# P\n\n## Steps\n\nwords\n", ""),
+        ("# P\n\nwords\n- one\n", ""),
+        ("# P\n\n```\n- one\n- two\n## A\n## B\n```\n", ""),
+        ("---\nid: p  # one\n# two\n# three\n---\n# P\nwords\n", ""),
+        (
             "---\ntasks: [a]\n---\n# P\n## Tasks\n- one\n",
             "plan.md:6:1 this list is not read: the front matter declares",
         ),
@@ -105,3 +118,19 @@ def test_a_list_that_nobody_reads(desk: Desk, text: str, said: str) -> None:
     told = desk("start", "--dry-run", desk.write("plan.md", text)).err
     remarks = [line.strip() for line in told.splitlines() if " on line " in line or "is not read" in line]
     assert [line[: len(said)] for line in remarks] == [said] * bool(said), told
+
+
+def test_a_text_that_another_reads(desk: Desk) -> None:
+    """Headings and lists are not remarked on where a command or a person writes what is below."""
+    text = "# P\n\n1. one\n2. two\n\n## A\n## B\n"
+    for settings in ("version: 1\n", TWO_LEVELS.replace("code}", "code, run: make plan}")):
+        desk.write("loopr.yml", settings)
+        told = desk("start", "--dry-run", desk.write("plan.md", text)).err
+        assert " on line " not in told, told
+
+
+def test_a_remark_when_a_plan_is_stored(desk: Desk) -> None:
+    """A start that drives nothing says too that a list is not read."""
+    desk.write("loopr.yml", TWO_LEVELS)
+    told = desk("start", "--no-run", desk.write("plan.md", "# P\n\n1. one\n2. two\n")).err
+    assert "the list on line 3 declares nothing" in told
