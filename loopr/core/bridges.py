@@ -83,9 +83,14 @@ def bridge(ladder: Ladder, type_name: str, key: str, known: Sequence[str]) -> st
     return _ELSEWHERE.get(word, "").format(type=type_name, word=word, body=body)
 
 
-def means_name(key: str) -> bool:
-    """Tell whether a word that is no key of ours means an id or a title, misspelt or as others call it."""
-    return _OURS.get(_plain(key)) in ("id", "title") or nearest(key, ("id", "title")) is not None
+def meant(key: str) -> str:
+    """Return the key of ours that a word of another program means, or "" for any other word."""
+    return _OURS.get(_plain(key), "")
+
+
+def misspells_name(key: str) -> bool:
+    """Tell whether a word is most likely `id` or `title` with a slip of the pen."""
+    return nearest(key, ("id", "title")) is not None
 
 
 def _plain(key: str) -> str:

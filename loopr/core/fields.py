@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from loopr.core.bridges import bridge
 from loopr.core.entries import Command, Entry
 from loopr.core.ladder import CHILDREN, Ladder
-from loopr.core.loose import as_entry, as_list
+from loopr.core.loose import Work, as_entry, as_list
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position
 from loopr.core.needs import Sibling, check_siblings
 from loopr.core.own_work import check_read, read_leaf
@@ -59,6 +59,12 @@ class Reading:
     ladder: Ladder
     findings: Findings
     distrusted: str | None = None
+
+    def work(self, type_name: str) -> Work:
+        """Say whether an entry of a type may name its command, and whether its type has none."""
+        own = self.ladder.types.get(type_name)
+        idle = own is not None and own.child is None and not own.has_command
+        return Work(may_run=self.distrusted is None, must_run=idle)
 
     def text(self, pairs: Mapping[str, Pair], key: str) -> str | None:
         """Read a text of a mapping, or None where it is left out."""
@@ -135,7 +141,7 @@ def read_children(reading: Reading, value: Marked, parent_type: str, depth: int)
         return ()
     if not isinstance(value, MarkedList):
         message = f"the children of type {parent_type} must be a list, not {kind(value)}"
-        reading.findings.refuse(value.at, message, as_list(value))
+        reading.findings.refuse(value.at, message, as_list(value, reading.work(child_type)))
         return ()
     if problem := outline_problem(len(value.items), depth):
         reading.findings.refuse(value.at, *problem)
@@ -156,7 +162,7 @@ def outline_problem(count: int, depth: int) -> tuple[str, str] | None:
 
 def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> Sibling | None:
     """Read one entry; None if it is so wrong that nothing can be said of its siblings."""
-    said = as_entry(reading.findings, value, ENTRY_KEYS)
+    said = as_entry(reading.findings, value, ENTRY_KEYS, reading.work(type_name))
     if said is None:
         return None
     pairs = read_pairs(reading, said, type_name, ENTRY_KEYS)

@@ -1,27 +1,44 @@
 """Entries that are written as people say them: a bare title, a name in front of its keys, a dash of another kind.
 
 Knows the shape of one entry. A bare title is an entry; whatever else has a meaning that can be guessed is refused with
-what to write. Must never know what a key is good for.
+what to write. Must never know what a key is good for, but `run`: a name may stand before a command.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
+from typing import NamedTuple
 
-from loopr.core.bridges import means_name
+from loopr.core.bridges import meant, misspells_name
+from loopr.core.commands import may_be_command, reads_as_command
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair
 from loopr.core.slugs import id_problem, slug
 from loopr.core.values import kind, shown
 
 _NO_BLANK = re.compile(r"(?P<key>[A-Za-z_]+):(?P<value>\S.*)$")
+_PLAIN = re.compile(r"[A-Za-z][\w ./()'-]*")
+_LONGEST = 160
 _DASH = re.compile(r"[-*+\u2010-\u2015\u2022\u00b7\s]+(?=\w)")
 
 
-def as_entry(findings: Findings, value: Marked, keys: Collection[str]) -> MarkedMap | None:
+class Work(NamedTuple):
+    """Whether an entry may name a `run`, and whether nothing else would do its work."""
+
+    may_run: bool = True
+    must_run: bool = False
+
+
+def as_entry(
+    findings: Findings,
+    value: Marked,
+    keys: Collection[str],
+    work: Work,
+) -> MarkedMap | None:
     """Return an entry as keys and values, whose title it is where it is a text alone; None where it is neither."""
     if isinstance(value, MarkedMap):
-        return _named(findings, value, keys)
+        return _named(findings, value, keys, work)
     if isinstance(value, MarkedScalar) and value.text.strip():
         found = _NO_BLANK.match(value.text)
         if found and found["key"] in keys:
@@ -34,17 +51,24 @@ def as_entry(findings: Findings, value: Marked, keys: Collection[str]) -> Marked
     return None
 
 
-def as_list(value: Marked) -> str:
+def as_list(value: Marked, work: Work) -> str:
     """Say how children are written as a list, to somebody who wrote something else."""
     first = value.pairs[0] if isinstance(value, MarkedMap) and value.pairs else None
     if first is None or id_problem(first.key) is not None:
         return "write one `- title: ...` for each child"
     if isinstance(first.value, MarkedScalar) and first.key in ("id", "title"):
         return f"write `- {first.key}: {shown(first.value.text)}`, with a dash before the first key of each child"
+    if isinstance(first.value, MarkedScalar) and first.value.text:
+        return f"{_as_named(first.key, first.value.text, work)}, and so for each child"
     return f"write `- id: {first.key}` in place of `{shown(first.key)}:`, with its keys below, and so for each child"
 
 
-def _named(findings: Findings, value: MarkedMap, keys: Collection[str]) -> MarkedMap | None:
+def _named(
+    findings: Findings,
+    value: MarkedMap,
+    keys: Collection[str],
+    work: Work,
+) -> MarkedMap | None:
     """Refuse an entry whose id or title stands where its first key belongs, with what to write; return any other."""
     pair = value.pairs[0] if value.pairs else None
     if pair is None or {"id", "title"} & {each.key for each in value.pairs}:
@@ -54,15 +78,57 @@ def _named(findings: Findings, value: MarkedMap, keys: Collection[str]) -> Marke
         hint = f"write `- {pair.key[dash.end() :]}: ...`: a plain dash, a blank, then the key"
         findings.refuse(pair.at, f'"{shown(pair.key)}" is no key', hint)
         return None
-    if pair.key in keys or isinstance(pair.value, MarkedList) or means_name(pair.key):
+    text = pair.value.text if isinstance(pair.value, MarkedScalar) else ""
+    if pair.key in keys or isinstance(pair.value, MarkedList) or _is_known(pair.key, text):
         return value
-    if isinstance(pair.value, MarkedMap) or not pair.value.text:
+    if not text:
         hint = f"write `- id: {slug(pair.key)}`, with the other keys below it"
-    elif len(value.pairs) > 1:
-        return value
-    elif id_problem(pair.key):
-        hint = f'write `- "{shown(pair.key)}: {shown(pair.value.text)}"`'
+    elif len(value.pairs) == 1:
+        hint = _as_named(pair.key, text, work)
+    elif work.may_run and _is_command_of(value, text, keys):
+        name = f"id: {pair.key}" if id_problem(pair.key) is None else f"title: {_quoted(pair.key)}"
+        hint = f"write `- {name}`, and below it `run: {_in_quotes(text)}`"
     else:
-        hint = f"write `- {{id: {pair.key}, title: {shown(pair.value.text)}}}`"
+        return value
     findings.refuse(pair.at, f'"{shown(pair.key)}" is no key of an entry, and it has no id or title', hint)
     return None
+
+
+def _is_known(key: str, text: str) -> bool:
+    """Tell a word that means a key of ours for a name or a command, which has a hint of its own."""
+    own = meant(key)
+    slips = not own and not reads_as_command(text) and misspells_name(key)
+    return slips or own in ("id", "title") or (own == "run" and bool(text))
+
+
+def _is_command_of(value: MarkedMap, text: str, keys: Collection[str]) -> bool:
+    """Tell whether the first key of an entry stands before its command, and nothing else works."""
+    others = {each.key for each in value.pairs[1:]}
+    return others <= set(keys) - {"run", "agent"} and reads_as_command(text)
+
+
+def _as_named(name: str, text: str, work: Work) -> str:
+    """Say how a name before a text is written: as an id with its command, or with a title."""
+    is_id, is_command = id_problem(name) is None, reads_as_command(text)
+    own = f"id: {name}" if is_id else f"title: {_quoted(name)}"
+    perhaps = work.must_run and is_id and may_be_command(text)
+    if work.may_run and (is_command or perhaps):
+        words = "" if is_command else ", or `title:` in place of `run:` if it is no command"
+        return f"write `- {{{own}, run: {_in_quotes(text)}}}`{words}"
+    if is_id:
+        return f"write `- {{{own}, title: {_quoted(text)}}}`"
+    return f"write `- {_in_quotes(f'{name}: {text}')}`"
+
+
+def _quoted(text: str) -> str:
+    """Write a text as it may stand between brackets in YAML, plain where it may."""
+    return text if _PLAIN.fullmatch(text) and len(text) <= _LONGEST else _in_quotes(text)
+
+
+def _in_quotes(text: str) -> str:
+    """Write a text in double quotes, as YAML reads them, or dots for one too long for a message."""
+    bare = text.strip()
+    if len(bare) > _LONGEST:
+        return "..."
+    written = json.dumps(bare, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in written)

@@ -210,6 +210,18 @@ def test_all_problems_at_once_in_order() -> None:
         ({"phases": [{"build": None, "run": "make"}]}, "write `- id: build`, with the other keys below it"),
         ({"phases": [{"tokens": "Token storage"}]}, "write `- {id: tokens, title: Token storage}`"),
         ({"phases": [{"Fix it": "the bug"}]}, 'write `- "Fix it: the bug"`'),
+        ({"phases": [{"lint": "ruff check"}]}, 'write `- {id: lint, run: "ruff check"}`'),
+        ({"phases": [{"test": "pytest -q"}]}, 'write `- {id: test, run: "pytest -q"}`'),
+        ({"phases": [{"tidy": 'sh ./x "y"'}]}, 'write `- {id: tidy, run: "sh ./x \\"y\\""}`'),
+        ({"phases": [{"Lint it": "ruff check"}]}, 'write `- {title: Lint it, run: "ruff check"}`'),
+        ({"phases": [{"test": "pytest", "needs": ["a"]}]}, '`- id: test`, and below it `run: "pytest"`'),
+        ({"phases": [{"test": "pytest", "run": "make"}]}, "(it is called `check` here)"),
+        ({"phases": [{"test": "All of it", "needs": ["a"]}]}, "(it is called `check` here)"),
+        ({"phases": [{"command": "make"}]}, "(it is called `run` here)"),
+        ({"phases": [{"name": "make"}]}, "(it is called `title` here)"),
+        ({"phases": [{"titel": "Make it"}]}, 'did you mean "title"?'),
+        ({"phases": [{"a": "Write it, then"}]}, 'write `- {id: a, title: "Write it, then"}`'),
+        ({"phases": {"lint": "ruff check"}}, '{id: lint, run: "ruff check"}`, and so for each'),
         ({"phases": [{"-id": "a"}]}, "write `- id: ...`: a plain dash, a blank, then the key"),
         ({"phases": [{"\u2013 id": "a"}]}, "write `- id: ...`: a plain dash, a blank, then the key"),
         ({"phases": ["id:a"]}, "no blank after the colon of this entry (write `id: a`)"),
@@ -232,6 +244,27 @@ def test_all_problems_at_once_in_order() -> None:
 def test_a_value_of_the_wrong_kind(keys: dict[str, Any], said: str) -> None:
     """A value that an entry cannot have is refused in words that say what it may have."""
     assert said in refusals({"specs": [{"id": "a", **keys}]})
+
+
+@pytest.mark.parametrize(
+    ("has_command", "text", "said"),
+    [
+        (False, "fix the lints", '{id: a, run: "fix the lints"}`, or `title:` in place of `run:`'),
+        (False, "Fix the lints", "write `- {id: a, title: Fix the lints}`"),
+        (True, "fix the lints", "write `- {id: a, title: fix the lints}`"),
+        (True, "make lints", 'write `- {id: a, run: "make lints"}`'),
+    ],
+)
+def test_a_name_before_what_nobody_would_do(has_command: bool, text: str, said: str) -> None:
+    """Where the last type has no command, the hint takes words for one that may be one."""
+    types = TYPES | {"code": replace(TYPES["code"], has_command=has_command)}
+    assert said in refusals({"tasks": [{"a": text}]}, type_name="phase", types=types)
+
+
+def test_a_name_before_a_command_that_a_loop_wrote() -> None:
+    """The hint names no `run` where a loop may not say one."""
+    said = refusals({"specs": [{"lint": "ruff check"}]}, written_by_loop=True)
+    assert "write `- {id: lint, title: ruff check}`" in said
 
 
 @pytest.mark.parametrize(

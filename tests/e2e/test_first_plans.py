@@ -218,6 +218,13 @@ REFUSED = (
         front("tasks:\n  - build:\n      run: make\n"),
         "write `- id: build`, with the other",
     ),
+    Refused(
+        "a name before its command",
+        TWO,
+        "p.md",
+        front("tasks:\n  - test: python3 -m pytest -q\n"),
+        'p.md:4:5 "test" is no key of an entry, and it has no id or title (write `- {id: test, run: "python3',
+    ),
     Refused("a run for the plan", TWO, "p.md", front("run: make\n"), "`run` stands in an entry under `tasks`"),
     Refused("a slip of the pen", TWO, "p.md", front("tasks:\n  - {id: a, nedds: [b]}\n"), 'did you mean "needs"?'),
     Refused(
