@@ -13,7 +13,7 @@ from loopr.core.model import Loop, Status
 from loopr.core.policy import Budget
 
 _IDLE = frozenset({Status.PENDING, Status.PARKED, Status.FAILED})
-_TERMS = ("needs", "serial", "priority", "project", "budget")
+_TERMS = ("needs", "serial", "priority", "project", "budget", "inputs")
 
 
 class Change(NamedTuple):

@@ -56,6 +56,7 @@ def test_each_loop_is_in_one_list(before: Loop | None, after: Loop, found: str) 
     ("terms", "change"),
     [
         ({"needs": ("p/b",)}, Change("p/a", "needs", [], ["p/b"])),
+        ({"inputs": ("data",)}, Change("p/a", "inputs", [], ["data"])),
         ({"priority": 5}, Change("p/a", "priority", None, 5)),
         ({"serial": True}, Change("p/a", "serial", False, True)),
         ({"budget": Budget(micro_usd=10_000_000)}, Change("p/a", "budget", {}, {"usd": 10.0})),
