@@ -1,6 +1,6 @@
-"""A plan that was cancelled before anything of it landed, and leaves the tree by a person's word.
+"""What was cancelled: which holds that leaves, and how a plan leaves of which nothing has landed.
 
-Its events stay, and a start brings it back. Must never know what is kept of it in git.
+The events of such a plan stay, a start brings it back. Must never know what is kept of it in git.
 """
 
 from __future__ import annotations
@@ -10,8 +10,26 @@ from collections.abc import Iterator
 from loopr.core import events as e
 from loopr.core.declaring import undeclare
 from loopr.core.events import Event
-from loopr.core.model import Loop, Status
+from loopr.core.model import Hold, Loop, Status
 from loopr.core.scene import Scene
+
+
+def held_by_cancel(scene: Scene, top: str, by: str) -> list[str]:
+    """List the loops, from one downwards, that stayed complete when something below was cancelled.
+
+    Of their holds, the word of a loop lets go on only those that it has put itself.
+    """
+    loops = list(scene.tree.walk(top))
+    ended = [each for each in loops if each.status is Status.CANCELLED]
+    by_loop = by.partition(" via ")[0].rpartition("#")[0] in scene.loops
+    holds = [(each.id, each.hold) for each in loops if each.hold is not None]
+    may_lift = [(name, hold) for name, hold in holds if hold.by == by or not by_loop]
+    return [name for name, hold in may_lift if any(_ended_with(each, hold) for each in ended)]
+
+
+def _ended_with(loop: Loop, hold: Hold) -> bool:
+    """Say whether a loop was cancelled by the very word that has put a hold on another."""
+    return loop.since == hold.at and loop.reason.startswith(hold.reason)
 
 
 def may_drop(scene: Scene, plan: str) -> bool:

@@ -33,6 +33,16 @@ _STATE_WORDS = {
 }
 
 
+NOT_OVER = "wait until it has ended, or `loopr cancel` it first"
+GONE = "it is not declared any more, so nothing of it will run"
+_TURN = "it waits its turn by itself: `loopr why` says for what"
+_ANEW = "`loopr retry --fresh {}` makes it anew"
+_BY_A_PERSON = "edit its plan and `loopr start` it again, or name what is below it, with --fresh"
+_GOES_ON = "what is open of it goes on by `loopr run`; {}"
+_WAITS_FOR = "`loopr why {}` says what it waits for"
+_PARKED_ONLY = "only a parked loop is reset; `loopr retry` begins a failed one again"
+
+
 def awaits(scene: Scene, loop: Loop) -> str:
     """Say what its state waits for, and what holds it up there."""
     problem = scene.shared.problems.get(loop.id) if loop.occupying else None
@@ -50,6 +60,36 @@ def does_not_fit(loop: Loop, verb: str, hint: str, scene: Scene | None = None) -
     if scene is not None and loop.status is Status.COMPLETE and not scene.tree.done(loop.id):
         says = "it is cancelled" if scene.tree.called_off(loop.id) else _complete(scene, loop)
     return UserError(f"cannot {verb} {loop.id}: {says}", hint=hint)
+
+
+def nothing_stuck(scene: Scene, loop: Loop, verb: str) -> UserError:
+    """Make the refusal of a retry or a reset where nothing of a loop, or below it, is stuck."""
+    loops = list(scene.tree.walk(loop.id))
+    held = next((each.id for each in loops if each.hold is not None), "")
+    way_on = f"`loopr resume {held}` lets go on what is held" if held else ""
+    if loop.status is not Status.COMPLETE or scene.tree.at_rest(loop.id):
+        hint = _PARKED_ONLY if verb == "reset" else way_on or _again(scene, loop)
+        return does_not_fit(loop, verb, hint)
+    if any(each.status in (Status.FAILED, Status.CANCELLED) for each in loops):
+        way_on = f"`loopr retry {loop.id}` begins again what has failed or was cancelled"
+    stuck = "is parked" if verb == "reset" else "has failed, or was parked or cancelled"
+    said = f"cannot {verb} {loop.id}: nothing of it {stuck}"
+    also = (_WAITS_FOR if is_written(scene, loop) else _ANEW).format(loop.id)
+    return UserError(said, hint=way_on or _GOES_ON.format(also))
+
+
+def _again(scene: Scene, loop: Loop) -> str:
+    """Say how a loop goes on of which nothing is to be retried."""
+    if loop.status is Status.PENDING:
+        return _TURN
+    if loop.status is Status.COMPLETE:
+        return _BY_A_PERSON if is_written(scene, loop) else _ANEW.format(loop.id)
+    return GONE if loop.status is Status.INVALIDATED else NOT_OVER
+
+
+def is_written(scene: Scene, loop: Loop) -> bool:
+    """Say whether a loop is a plan that a person has written, which nothing makes anew."""
+    return loop.parent is None and not scene.policy.type_of(loop.type).has_command
 
 
 def _state_words(scene: Scene, loop: Loop) -> str:

@@ -6,7 +6,7 @@ like `intake.py`. Knows no terminal and no protocol: `ui/requests.py` has read a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from loopr.core import events as e
@@ -15,6 +15,7 @@ from loopr.core import workspace_events as w
 from loopr.core.attempt import lands
 from loopr.core.choose import ENGINE
 from loopr.core.declaring import awaits_cancel, cancel_event
+from loopr.core.dropping import held_by_cancel
 from loopr.core.events import Event
 from loopr.core.intake import current, interpret, reclaim
 from loopr.core.lifecycle import allows
@@ -23,7 +24,7 @@ from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
 from loopr.core.offering import words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
-from loopr.core.states import does_not_fit
+from loopr.core.states import GONE, NOT_OVER, does_not_fit, is_written, nothing_stuck
 from loopr.core.trust import approve_file, offered_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
@@ -58,15 +59,6 @@ def _loop(scene: Scene, loop_id: str) -> Loop:
     if loop is None:
         raise NotFound(f"there is no loop {loop_id}", hint="`loopr ls` lists them")
     return loop
-
-
-_NOT_OVER = "wait until it has ended, or `loopr cancel` it first"
-_GONE = "it is not declared any more, so nothing of it will run"
-_AGAIN: Mapping[Status, str] = {
-    Status.PENDING: "it waits its turn by itself: `loopr why` says for what",
-    Status.COMPLETE: "`loopr retry --fresh {}` makes it anew",
-    Status.INVALIDATED: _GONE,
-}
 
 
 def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) -> list[Loop]:
@@ -139,7 +131,7 @@ def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Ev
     """End a loop with all that is unfinished below it; a complete one of which something is left is held."""
     top = _loop(scene, loop_id)
     if top.status is Status.INVALIDATED:
-        raise does_not_fit(top, "cancel", _GONE)
+        raise does_not_fit(top, "cancel", GONE)
     for loop in list(scene.tree.walk(loop_id)):
         if loop.status in (Status.CANCELLED, Status.INVALIDATED) or awaits_cancel(loop):
             continue
@@ -150,24 +142,18 @@ def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Ev
 def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
     """Begin a loop's counting again in the same worktree; a cancelled one brings back what was cancelled below it.
 
-    Of a complete one all begins again that has come to an end below it without completing, or backs off.
+    Of a complete one all begins again that has come to an end below it without completing, or
+    backs off. What a cancel holds is let go on.
     """
     loop = _loop(scene, loop_id)
     late = {each.id for each in scene.tree.walk(loop_id) if each.status is Status.PENDING and each.not_before > now}
-    if stuck := _stuck_below(scene, loop, _STUCK, late):
-        yield from (e.Retried(each, by) for each in stuck)
-        return
-    if loop_id not in late and loop.status not in _STUCK:
-        held = next((f"`loopr resume {each.id}`" for each in scene.tree.walk(loop_id) if each.hold is not None), "")
-        raise does_not_fit(
-            loop,
-            "retry",
-            f"{held} lets go on what is held" if held else _AGAIN.get(loop.status, _NOT_OVER).format(loop_id),
-        )
-    below = list(scene.tree.walk(loop_id)) if loop.status is Status.CANCELLED else [loop]
-    for each in below:
-        if each.id == loop_id or each.status is Status.CANCELLED:
-            yield e.Retried(each.id, by)
+    stuck = _stuck_below(scene, loop, _STUCK, late)
+    if not stuck and loop_id not in late and loop.status not in _STUCK:
+        raise nothing_stuck(scene, loop, "retry")
+    below = scene.tree.walk(loop_id) if loop.status is Status.CANCELLED else [loop]
+    stuck = stuck or [each.id for each in below if each is loop or each.status is Status.CANCELLED]
+    yield from (e.Lifted(each, by) for each in held_by_cancel(scene, loop_id, by))
+    yield from (e.Retried(each, by) for each in stuck)
 
 
 def _stuck_below(scene: Scene, loop: Loop, statuses: frozenset[Status], late: Collection[str] = ()) -> list[str]:
@@ -182,8 +168,9 @@ def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
     loop = _loop(scene, loop_id)
     event = e.Renewed(loop_id, by, loop.generation + 1)
     if not allows(loop, event):
-        raise does_not_fit(loop, "retry --fresh", _GONE if loop.status is Status.INVALIDATED else _NOT_OVER)
-    if loop.parent is None and not scene.policy.type_of(loop.type).has_command:
+        hint = GONE if loop.status is Status.INVALIDATED else NOT_OVER
+        raise does_not_fit(loop, "retry --fresh", hint)
+    if is_written(scene, loop):
         hint = "edit it and `loopr start` it again, or name what is below it"
         raise UserError(f"cannot retry --fresh {loop_id}: a person has written its plan file", hint=hint)
     yield event
@@ -196,7 +183,7 @@ def unpark(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
         yield from (e.Unparked(each, by) for each in parked)
         return
     if loop.status is not Status.PARKED:
-        raise does_not_fit(loop, "reset", "only a parked loop is reset; `loopr retry` begins a failed one again")
+        raise nothing_stuck(scene, loop, "reset")
     yield e.Unparked(loop_id, by)
 
 

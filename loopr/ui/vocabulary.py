@@ -212,7 +212,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "retry": Rule(
         "Begin again what is parked, failed, cancelled or backing off, of a complete loop all such below it: "
-        "counters at zero, in the same worktree.",
+        "counters at zero, in the same worktree. What a cancel holds is let go on.",
         one=_retry,
         together=_retry_together,
         already=_is_complete,

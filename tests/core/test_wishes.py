@@ -82,9 +82,9 @@ def test_anything_declared_can_be_paused_and_resumed(state: str) -> None:
 
 def test_a_refusal_names_the_loop_its_state_and_the_way_out() -> None:
     """A refused wish says which loop is in which state and what to do instead; an unknown id is another exit code."""
-    story = in_state("complete")
-    with pytest.raises(UserError, match="cannot retry p/a: it is done") as refused:
-        list(wishes.retry(story.forest, "p/a", "ada", story.now))
+    story = tell("plan p: a (k (x))\nsettle\nchoose p/a/k/x\nfinish p/a/k/x")
+    with pytest.raises(UserError, match="cannot retry p/a/k/x: it is done") as refused:
+        list(wishes.retry(story.forest, "p/a/k/x", "ada", story.now))
     assert "retry --fresh" in refused.value.problems[0].hint
     with pytest.raises(NotFound) as unknown:
         list(wishes.retry(story.forest, "p/z", "ada", story.now))
@@ -169,6 +169,56 @@ def test_a_retry_of_a_complete_loop_begins_again_what_is_stuck_below() -> None:
     story = tell(f"{stuck}\nretry p")
     assert [story[each].status for each in ("p/a/k", "p/a/l", "p/a/m")] == ["pending", "running", "pending"]
     go_on(story, "refuses retry p")
+
+
+def test_a_retry_lets_go_on_what_a_cancel_holds() -> None:
+    """After a cancel of a complete loop one retry of it leads to the end; a pause stays."""
+    cancelled = "plan p: a (k; l); b\nsettle\npause p/b: lunch\ncancel p/a: too dear\ncancel p"
+    story = tell(f"{cancelled}\nretry p\nwhy p/a/k: nothing\nwhy p/b: paused lunch")
+    assert [story[each].hold is not None for each in ("p", "p/a", "p/b")] == [False, False, True]
+    story.verify()
+    tell("plan p: a\nsettle\npause p: lunch\ncancel p\nretry p\nwhy p/a: paused lunch")
+    story = tell("plan p: a; b\nsettle\ncancel p\nretry p/a\nwhy p/a: paused cancelled")
+    go_on(story, "resume p\nwhy p/a: nothing")
+
+
+def test_a_loop_lets_go_on_no_hold_of_a_person() -> None:
+    """A loop that may retry brings back what a person cancelled, and lifts only its own hold."""
+    story = tell("plan p: a; b (k)\nsettle\nchoose p/b/k, p/a\nbegan p/a\ncancel p/b")
+    lease = story["p/a"].lease_id
+    story.wish(wishes.retry(story.forest, "p/b", lease, story.now))
+    assert story["p/b/k"].status is Status.PENDING
+    assert story["p/b"].hold is not None
+    go_on(story, "resume p/b")
+    story.wish(wishes.cancel(story.forest, "p/b", lease))
+    story.wish(wishes.retry(story.forest, "p/b", lease, story.now))
+    assert story["p/b"].hold is None
+
+
+RETRIED = "nothing of it has failed, or was parked or cancelled"
+
+
+@pytest.mark.parametrize(("words", "message", "hint"), [
+    ("retry", RETRIED, "goes on by `loopr run`; `loopr why p` says"),
+    ("reset", "nothing of it is parked", "goes on by `loopr run`"),
+    ("cancel p/a/k/x\nreset", "nothing of it is parked", "`loopr retry p` begins again"),
+    ("pause p/a\nretry", RETRIED, "`loopr resume p/a` lets go on"),
+    ("choose p/a/k/x\nretry", RETRIED, "`loopr why p` says"),
+    ("choose p/a/k/x\nfinish p/a/k/x\nretry", "it is done", "edit its plan and `loopr start`"),
+    ("choose p/a/k/x\nfinish p/a/k/x\nreset", "it is done", "only a parked loop is reset"),
+])  # fmt: skip
+def test_a_plan_is_not_called_done_before_it_is(words: str, message: str, hint: str) -> None:
+    """Where nothing of a complete loop is stuck that is said, with how it goes on."""
+    before, _, verb = words.rpartition("\n")
+    story = tell(f"plan p: a (k (x))\nsettle\n{before}", settings("spec phase code"))
+    decide = {
+        "retry": lambda: wishes.retry(story.forest, "p", "ada", story.now),
+        "reset": lambda: wishes.unpark(story.forest, "p", "ada"),
+    }[verb]
+    with pytest.raises(UserError) as refused:
+        list(decide())
+    assert f"cannot {verb} p: {message}" in str(refused.value.problems[0])
+    assert hint in refused.value.problems[0].hint
 
 
 def test_a_retry_of_a_complete_loop_ends_the_waiting_below() -> None:

@@ -159,7 +159,7 @@ def test_a_pause_with_stop_is_one_line(four: Desk) -> None:
 
 
 def test_a_cancel_and_the_way_back(four: Desk) -> None:
-    """A cancel takes what is unfinished below; the way back that it names leads back."""
+    """A cancel takes what is unfinished below; the way back leads back, and no further."""
     four.choose()
     four.run("p/a")
     answer = four("cancel", "b", "--reason", "too dear")
@@ -619,11 +619,21 @@ def test_what_is_done_is_not_paused(desk: Desk) -> None:
     assert (desk.loop("p/a").hold, desk.loop("p/b").hold is not None) == (None, True)
 
 
+def test_what_a_cancel_has_taken_comes_back_with_one_word(four: Desk) -> None:
+    """The way back of `cancel p` is `retry p`, which leaves nothing of it held."""
+    answer = four("cancel", "p", "--yes")
+    assert notes(answer)[0] == "undo: `loopr retry p`"
+    answer = four("retry", "p")
+    assert answer.out.splitlines()[1:] == [f"p/{each}  retried  ready" for each in "abcd"]
+    assert (answer.out.split()[:2], notes(answer)) == (["p", "resumed"], [ALONE])
+
+
 def test_what_is_held_is_let_go_on_by_resume(four: Desk) -> None:
-    """After `cancel p` and `retry p` the plan is still held, and what was cleared has not failed: both say so."""
+    """A loop that comes back alone is held with its plan, what was cleared has not failed."""
     four("cancel", "p", "--yes")
-    assert notes(four("retry", "p"))[-1] == "next: `loopr resume p`"
-    assert notes(four("resume", "p")) == [ALONE]
+    assert notes(four("retry", "p/a"))[-1] == "next: `loopr resume p`"
+    assert notes(four("resume", "p"))[-1] == ALONE
+    four("retry", "p")
     four("clear", "p/c")
     refused = four("retry", "p")
     assert (refused.code, "`loopr resume p/c` lets go on what is held" in refused.err) == (2, True)

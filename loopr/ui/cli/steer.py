@@ -141,10 +141,34 @@ def _next(wish: Wish, answer: Answer, *, serves: bool) -> list[str]:
 
 def _ways(wish: Wish, answer: Answer) -> list[str]:
     """Say how what was cancelled, rejected or held comes back."""
-    done = {did: [row["id"] for row in answer.done if row["did"] == did] for row in answer.done for did in [row["did"]]}
-    ways = [f"retry {_some(_tops(done[each]))}" for each in ("cancelled", "rejected") if each in done]
-    held = [done[each] for each in ("paused", "cleared", "held") if each in done]
+    did = [(row["id"], row["did"]) for row in answer.done]
+    done = {word: [name for name, each in did if each == word] for _, word in did}
+    whole = _whole(answer)
+    others = (each for each in done.get(CANCELLED, []) if not _is_below(each, whole))
+    done[CANCELLED] = [*whole, *others]
+    done["held"] = [each for each in done.get("held", []) if each not in whole]
+    ended = [done[each] for each in (CANCELLED, "rejected") if done.get(each)]
+    ways = [f"retry {_some(_tops(each))}" for each in ended]
+    held = [done[each] for each in ("paused", "cleared", "held") if done.get(each)]
     return ways + ["resume --all" if wish.asks("all") else f"resume {_some(each)}" for each in held]
+
+
+def _whole(answer: Answer) -> list[str]:
+    """Name the complete loops below which all that is cancelled was cancelled here, with them."""
+    ended = [row["id"] for row in answer.done if row["did"] == CANCELLED]
+    found = []
+    for row in answer.done:
+        if row["did"] == "held":
+            name, below = row["id"], row["loop"]["below"]
+            here = sum(_is_below(each, [name]) for each in ended)
+            over = below["total"] - below["complete"] - below["running"]
+            found += [name] if 0 < here == over else []
+    return found
+
+
+def _is_below(name: str, tops: Sequence[str]) -> bool:
+    """Say whether a loop is below one of some others."""
+    return any(name.startswith(f"{each}/") for each in tops)
 
 
 def _named(answer: Answer, gate_name: str, pattern: re.Pattern[str]) -> list[str]:
