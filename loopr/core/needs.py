@@ -57,6 +57,12 @@ class _Names(NamedTuple):
         """List the siblings that have a title; those that have it exactly go before all others."""
         return self.exact.get(title) or self.folded.get(title.casefold()) or []
 
+    def like(self, need: str) -> str | None:
+        """Guess the id or the title that is meant by a misspelt one."""
+        titles = {each.casefold(): each for each in self.exact}
+        near = nearest(need.casefold(), {**titles, **dict.fromkeys(self.ids)})
+        return titles.get(near, near) if near else None
+
 
 def _names(siblings: Sequence[Sibling], ids: Collection[str]) -> _Names:
     """Gather by what siblings may be called."""
@@ -89,7 +95,7 @@ def _find(findings: Findings, need: str, at: Position, names: _Names) -> str:
         message = f'needs "{shown(need)}", which is the title of {len(named)} siblings: {", ".join(named)}'
         findings.refuse(at, message, "name the one that is meant by its id")
     elif "/" not in need or any(id_problem(part) for part in need.split("/")):
-        close = nearest(need, names.ids) if len(findings.problems) < _MOST_GUESSES else None
+        close = names.like(title) if len(findings.problems) < _MOST_GUESSES else None
         hint = f'did you mean "{close}"?' if close else _HOW
         findings.refuse(at, f'needs "{shown(need)}", which is not declared here', hint)
     return need

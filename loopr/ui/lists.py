@@ -26,6 +26,7 @@ from loopr.core.slugs import id_problem, slug
 from loopr.core.speckit import is_task_list, read_task_list
 from loopr.core.trackers import KINDS, read_export
 from loopr.errors import NotFound, PlanError, Problem, SettingsError, UserError
+from loopr.ui.nearby import meant_instead
 from loopr.ui.requests import Plan
 from loopr.wiring import Workspace
 from loopr.world.artifacts import digest, parse_artifact
@@ -152,7 +153,9 @@ def _text(path: Path, source: str) -> str:
             raise PlanError("is larger than 64 MiB", where=source, hint="export what is open only")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise NotFound("there is no such file", where=source, hint="name the export") from None
+        near = meant_instead(path, lambda each: source.removesuffix(path.name) + each.name)
+        hint = near or "name the export"
+        raise NotFound("there is no such file", where=source, hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise PlanError(f"cannot be read: {said}", where=source, hint="export it again, as UTF-8") from None

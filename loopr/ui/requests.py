@@ -26,6 +26,7 @@ from loopr.payers import no_project
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.likely import check_likeness, reading_remarks
 from loopr.ui.mending import put_back
+from loopr.ui.nearby import meant_instead
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import absent_programs
 from loopr.ui.taken_up import is_awaited, take_up
@@ -100,8 +101,8 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
             plan = Plan(*workspace.read_plan(path))
             plans += [plan] if all(each.path != plan.path for each in plans) else []
         except (PlanError, NotFound) as error:
-            copy = _copy_of(workspace, path) if isinstance(error, NotFound) else ""
-            problems += [replace(each, hint=copy) for each in error.problems] if copy else error.problems
+            hint = _instead(workspace, path) if isinstance(error, NotFound) else ""
+            problems += [replace(each, hint=hint or each.hint) for each in error.problems]
             missing = missing and isinstance(error, NotFound)
     if problems and missing:
         raise NotFound("", problems=problems)
@@ -114,12 +115,15 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
     return plans
 
 
-def _copy_of(workspace: Workspace, path: Path) -> str:
-    """Say where the copy of a plan file is that is gone, if a plan was ever started from it."""
+def _instead(workspace: Workspace, path: Path) -> str:
+    """Say what is meant by a plan file that is not there: its copy, or one of nearly that name."""
     scene = workspace.look().scene
+    bound = scene.shared.plans.get(path.name)
+    if bound is not None and workspace.has_file(bound.source):
+        return f"{path.name} is a plan that was started from {bound.source}"
     plan = next((name for name, each in scene.shared.plans.items() if each.source == workspace.name_of(path)), None)
     if plan is None or not scene.loops[plan].artifact:
-        return ""
+        return "" if path.is_symlink() else meant_instead(path, workspace.name_of)
     copy = scene.policy.place_of(plan, scene.loops[plan].type)
     back = "" if workspace.has_file(copy) else " once `loopr doctor --fix` has put it back"
     return f"its copy is {copy}{back}: start that, or copy it to where the plan was"

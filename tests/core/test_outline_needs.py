@@ -78,6 +78,19 @@ def test_a_title_is_a_need() -> None:
     assert (needs, problems) == ([(), ("a",), ("b",), ("b",)], [])
 
 
+@pytest.mark.parametrize(("need", "meant"), [
+    ("Frist stage", "First stage"),
+    ("frist stage", "First stage"),
+    ("stage-on", "stage-one"),
+    ("zzzz", ""),
+])  # fmt: skip
+def test_a_misspelt_title_is_guessed(need: str, meant: str) -> None:
+    """A need that is no id and no title is told with the one that it most likely means."""
+    hint = f'did you mean "{meant}"?' if meant else "name a sibling by its id or title"
+    problems = named(("stage-one", "First stage", ""), ("b", "B", need))[1]
+    assert hint in problems[0]
+
+
 def test_a_circle_of_titles() -> None:
     """Siblings that need each other by their titles are in a circle as well."""
     assert named(("a", "One", "Two"), ("b", "Two", "One"))[1] == [

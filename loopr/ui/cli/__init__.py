@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from gc import freeze  # `gc` is the verb here
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -71,6 +72,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "version": ("about", "print the version"),
 }
 INTERRUPTED = 130
+_TAKE_A_PLAN = ("start", "simulate")
 
 
 class Verbs(click.Group):
@@ -111,10 +113,10 @@ class Verbs(click.Group):
 
 def no_verb(name: str) -> UserError:
     """Say that there is no such verb, and which is the nearest one."""
-    from difflib import get_close_matches
+    from loopr.ui.nearby import nearest_word
 
-    near = get_close_matches(name, VERBS, n=1)
-    hint = f"did you mean `loopr {near[0]}`?" if near else "`loopr help` lists them"
+    near = nearest_word(name, VERBS)
+    hint = f"did you mean `loopr {near}`?" if near else "`loopr help` lists them"
     return UserError(f"there is no verb {name!r}", hint=hint)
 
 
@@ -172,7 +174,24 @@ def _usage_hint(error: click.ClickException) -> str:
 
         if hint := instead(ctx.info_name, message.partition("(")[2].removesuffix(")").partition(" ")[0]):
             return hint
+    if isinstance(error, click.BadParameter) and ctx is not None and (hint := _meant(ctx, error)):
+        return hint
     return f"`{ctx.command_path} --help` explains it" if ctx is not None else ""
+
+
+def _meant(ctx: click.Context, error: click.BadParameter) -> str:
+    """Say what is meant by a value that is none of those there are, or by a plan without a name."""
+    from loopr.ui.nearby import nearest_word, plan_to_name
+
+    folder = Path(ctx.params.get("directory") or ctx.obj or ".")
+    if isinstance(error, click.MissingParameter):
+        return plan_to_name(folder, ctx.info_name) if ctx.info_name in _TAKE_A_PLAN else ""
+    param = error.param
+    if param is None or not isinstance(param.type, click.Choice):
+        return ""
+    near = nearest_word(error.message.partition("'")[2].partition("'")[0], param.type.choices)
+    before = f"{param.opts[-1]} " if isinstance(param, click.Option) else ""
+    return f"did you mean {before}{near}?" if near else ""
 
 
 def _say(given: Sequence[str], found: Refusal) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from loopr.ui import render, views
 from loopr.ui.chart import draw_svg, draw_text, human
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.names import find_id
+from loopr.ui.nearby import meant_instead
 from loopr.ui.requests import enqueue, read_plans
 from loopr.ui.uncommitted import uncommitted
 
@@ -67,9 +69,7 @@ def _top(frame: Frame, engine: Engine, plan: str) -> tuple[str, list[str]]:
     """Return the loop to play, and what of it will fail: a known one, or the plan in a file, enqueued on paper."""
     path = frame.directory / plan
     if not os.path.isfile(path):  # noqa: PTH113 - a name that is too long for a file is none
-        if path.suffix == ".md" and plan not in engine.forest.loops:
-            raise NotFound(f"there is no file {plan!r}", hint="name a plan file, or the id of a loop")
-        top = find_id(engine.forest.loops, plan)
+        top = _known(frame, engine, plan, path)
         return top, [*uncommitted(engine, frame.workspace, top.partition("/")[0])]
     from loopr.ui.lists import kind_of, read_list
 
@@ -79,6 +79,20 @@ def _top(frame: Frame, engine: Engine, plan: str) -> tuple[str, list[str]]:
     if done.problems:
         raise PlanError("", problems=[Problem(text) for text in done.problems])
     return done.plan, [*done.absent, *uncommitted(engine, frame.workspace, done.plan)]
+
+
+def _known(frame: Frame, engine: Engine, plan: str, path: Path) -> str:
+    """Return the loop that is meant by what is no file; if it is no loop either, name a file."""
+    near = meant_instead(path, frame.workspace.name_of)
+    if path.suffix == ".md" and plan not in engine.forest.loops:
+        hint = near or "name a plan file, or the id of a loop"
+        raise NotFound(f"there is no file {plan!r}", hint=hint)
+    try:
+        return find_id(engine.forest.loops, plan)
+    except NotFound as error:
+        if not near or not error.message.startswith("there is no loop"):
+            raise
+        raise NotFound(f"there is no loop {plan!r}, and no file", hint=near) from None
 
 
 def _options(frame: Frame, forest: Forest, file: str | None, seed: int, given: dict[str, Any]) -> Options:

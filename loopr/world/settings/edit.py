@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from loopr.errors import SettingsError, WorldError
-from loopr.world.settings.check import check
+from loopr.world.settings.check import check, nearest
 from loopr.world.settings.layers import at_path
 from loopr.world.settings.parts import Settings
 from loopr.world.settings.reading import Node, decode, plain, read_file
@@ -25,6 +25,7 @@ from loopr.world.settings.sources import FILE, LOCAL_FILE, Texts, read_texts
 from loopr.world.settings.splice import spliced
 from loopr.world.settings.writing import flow
 
+_NEW_TYPE = "the types are {}; a new one is written into the file with the `child` that leads to it"
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -51,7 +52,8 @@ def set_key(
             old = target.read_bytes() if target.exists() else b""
             root = _root(old, path.name)
             new = _edited(old, root, path.name, *_in_full(root, key, value))
-            settings = _settled(path, new, environ or {}, home, "" if _said(root, key) is not None else key)
+            fresh = "" if _said(root, key) is not None else key
+            settings = _settled(path, (old, new), environ or {}, home, fresh)
             if new != old and not dry_run:
                 _replace(target, new)
             if not dry_run:
@@ -133,16 +135,37 @@ def edited(texts: Texts, key: str, value: str) -> Texts:
     return Texts({**texts.files, FILE: _edited(old, root, FILE, *_in_full(root, key, value))}, texts.unreadable)
 
 
-def _settled(path: Path, raw: bytes, environ: Mapping[str, str], home: Path | None, fresh: str) -> Settings:
+def _settled(
+    path: Path, raw: tuple[bytes, bytes], environ: Mapping[str, str], home: Path | None, fresh: str
+) -> Settings:
     """Return the settings as they would be; what is wrong with a `fresh` key has no line in the file as it is."""
+    old, new = raw
     try:
-        return _settle(path, raw, environ, home)
+        return _settle(path, new, environ, home)
     except SettingsError as error:
         if not fresh:
             raise
+        if stranger := _no_type(fresh, lambda: _settle(path, old, environ, home)):
+            raise stranger from error
         own = f"{fresh}: "
         told = [replace(each, where=path.name) if each.message.startswith(own) else each for each in error.problems]
         raise SettingsError("", problems=told) from error
+
+
+def _no_type(key: str, before: Callable[[], Settings]) -> SettingsError | None:
+    """Make the refusal of a key of an unknown type; None where the settings do not load."""
+    top, _, rest = key.partition(".")
+    name, _, inner = rest.partition(".")
+    try:
+        types = before().types
+    except SettingsError:
+        return None
+    if top != "types" or name in types:
+        return None
+    near = nearest(name, types)
+    meant = ".".join(filter(None, (top, near, inner)))
+    hint = f"did you mean {meant}?" if near else _NEW_TYPE.format(", ".join(types))
+    return SettingsError(f"{key}: there is no type {name}", hint=hint)
 
 
 def _settle(path: Path, raw: bytes, environ: Mapping[str, str], home: Path | None) -> Settings:

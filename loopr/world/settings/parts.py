@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from loopr.core.policy import Budget, Policy
 from loopr.errors import UserError
-from loopr.world.settings.check import unknown
+from loopr.world.settings.check import nearest, unknown
 from loopr.world.settings.keys import NO_CHECK, Command
 from loopr.world.settings.ladder import unsaid
 from loopr.world.settings.layers import Story, merge
@@ -222,9 +222,14 @@ def check_of(said: Command | None) -> Command | None:
 def _at(values: Mapping[str, Any], key: str) -> Any:
     """Return the value of a dotted key."""
     value: Any = values
-    for part in key.split("."):
+    parts = key.split(".")
+    for place, part in enumerate(parts):
         if not isinstance(value, Mapping) or part not in value:
             fault = unknown(key, "")
-            raise UserError(f"{key} {fault.message}", hint=fault.hint or "see config show")
+            near = nearest(part, value) if isinstance(value, Mapping) else ""
+            hint = fault.hint
+            if near and f" {key}?" in hint:  # it may be a key, but not of anything that there is
+                hint = f"did you mean {'.'.join((*parts[:place], near, *parts[place + 1 :]))}?"
+            raise UserError(f"{key} {fault.message}", hint=hint or "see config show")
         value = value[part]
     return value
