@@ -22,7 +22,7 @@ from loopr.ui.names import find_id
 from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.stands import ALL_WORDS, is_like
 from loopr.ui.unattended import serves, tell_landing, unattended, unpaid
-from loopr.ui.unread import behind, is_served, telling, unread
+from loopr.ui.unread import behind, is_served, unread, unread_anywhere
 from loopr.ui.views import Row
 from loopr.ui.whereabouts import whereabouts
 from loopr.wiring import Scenery, Workspace
@@ -94,7 +94,7 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
 
     engine = workspace.engine()
     body = views.status(seen.scene, seen.now, engine, workspace.changed_sources(seen.scene))
-    body["unread"] = unread(workspace, seen.scene, telling(seen.scene))
+    body["unread"] = unread_anywhere(workspace, seen.scene)
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
     body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]
     body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine, body["ready"])])
@@ -206,7 +206,7 @@ def coming(workspace: Workspace, at: int | None, wanted: Leases | None = None) -
         return next_round(forest, now) | refused
 
     known: tuple[Forest, int] | None = (forest, seq)
-    if not unread(workspace, forest, telling(forest)):
+    if not unread_anywhere(workspace, forest):
         body, known = foretell(forest), None  # which changes the forest
         grants = (forest.loops[each["id"]] for each in body["grants"])
         if not unread(workspace, forest, behind(forest, grants)):

@@ -1,4 +1,4 @@
-"""What is meant by a word or a file that is not there: the one that begins so, else the one most like it.
+"""What is meant by a word or a file that is not there: what begins so, else what is most like it.
 
 Knows words, and the names in one folder. Must never know what any of them does.
 """
@@ -50,10 +50,8 @@ def plan_to_name(folder: Path, verb: str) -> str:
     """Say which plan a verb that names none may be about, or how one is written."""
     if (folder / PLAN).is_file():
         return f"`loopr {verb} {PLAN}`"
-    return (
-        f"write {PLAN} first: `# Title`, and under `## {_children(folder)}` a list of what is to be done; "
-        "`loopr demo` shows one"
-    )
+    form = f"`# Title`, and under `## {_children(folder)}` a list of what is to be done"
+    return f"write {PLAN} first: {form}; `loopr demo` shows one"
 
 
 def _children(folder: Path) -> str:

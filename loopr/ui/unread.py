@@ -54,12 +54,25 @@ def behind(scene: Scene, loops: Iterable[Loop]) -> Iterator[Loop]:
                 yield each
 
 
-def telling(scene: Scene) -> Iterator[Loop]:
-    """Give the loops of which a file would change something: those that wait, and those that others work from."""
+def unread_anywhere(workspace: Workspace, scene: Scene) -> list[Row]:
+    """List all files that differ from what was read, such that something comes of it."""
+    return unread(workspace, scene, _telling(workspace, scene))
+
+
+def _telling(workspace: Workspace, scene: Scene) -> Iterator[Loop]:
+    """Give the loops of which a file would change something: first those of which something waits.
+
+    Where all is done an edit has some of it done again; that a file is gone changes nothing there.
+    """
+    over = []
     for loop in scene.tree.walk():
         below = scene.tree.below[loop.id]
         if loop.status not in FINISHED or below.complete < below.total:
             yield loop
+        elif below.total or scene.policy.type_of(loop.type).child is not None:
+            over.append(loop)
+    root = workspace.place.root
+    yield from (each for each in over if os.path.lexists(root / _file(scene, each)))
 
 
 def _file(scene: Scene, loop: Loop) -> str:

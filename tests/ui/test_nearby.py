@@ -13,6 +13,13 @@ from tests.ui.scenes import COMMANDS, Desk, flat
 OWN = "types:\n  plan: {child: job}\n  job: {run: make job}\n"
 
 
+@pytest.fixture
+def here(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Give a repository in which every call is made."""
+    monkeypatch.chdir(desk.folder)
+    return desk
+
+
 @pytest.mark.parametrize(("word", "known", "meant"), [
     ("stat", ["start", "status"], "status"),
     ("sta", ["start", "status"], "start"),
@@ -62,10 +69,9 @@ def test_the_nearest_file(tmp_path: Path, typed: str, meant: str | None) -> None
     ("simulate", 2, "`loopr simulate plan.md`"),
     ("cancel", 2, "`loopr cancel --help` explains it"),
 ])  # fmt: skip
-def test_what_is_meant_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch, line: str, code: int, hint: str) -> None:
+def test_what_is_meant_is_named(here: Desk, line: str, code: int, hint: str) -> None:
     """A slip is answered with the verb, the file, the loop or the value that is there."""
-    desk.start(flat(["a"]))
-    monkeypatch.chdir(desk.folder)
+    here.start(flat(["a"]))
     said = loopr(*line.split())
     assert (said.code, hint in said.err) == (code, True), said.err
 

@@ -20,7 +20,7 @@ from loopr.ui.checkup.rows import Finding, stopped
 from loopr.ui.damage import first_damaged
 from loopr.ui.holding import held
 from loopr.ui.mending import gone
-from loopr.ui.unread import TAKES_UP, telling, unread
+from loopr.ui.unread import TAKES_UP, unread_anywhere
 from loopr.ui.views import instant
 from loopr.wiring import Workspace
 from loopr.world.artifacts import scan
@@ -180,7 +180,7 @@ def _unread(workspace: Workspace) -> Iterator[Finding]:
     """Name the artifacts that differ from what was read, and what is wrong with them; an engine at work tells that."""
     try:
         scene = workspace.look().scene
-        rows = unread(workspace, scene, telling(scene))
+        rows = unread_anywhere(workspace, scene)
     except (LooprError, *_BROKEN_ROW):  # that is found by the checks before this one
         return
     if not rows:
