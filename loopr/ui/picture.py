@@ -20,6 +20,7 @@ from loopr.ui.newer_inputs import Newer
 from loopr.ui.older import stale_lines, stale_loops
 from loopr.ui.stands import IsReady, footer
 from loopr.ui.telling import within
+from loopr.ui.times import localized
 
 Tail = Callable[[Loop], str]
 IsHome = Callable[[Forest, str], bool]
@@ -183,7 +184,8 @@ def last_word(
     lines += _named("waiting", _waiting(forest, tops, now))
     lines += _named("missing", _missing(forest, tops))
     lines += _named("stale", list(stale_lines(forest, sorted({each.partition("/")[0] for each in tops}))))
-    lines += _named("problem", [render.at_place(*each) for each in sorted(forest.shared.problems.items())])
+    problems = sorted(forest.shared.problems.items())
+    lines += _named("problem", [localized(render.at_place(*each), now) for each in problems])
     newer = newest(forest, tops)
     lines += [render.plain(each.words) for each in newer[:MOST_LISTED]]
     if newer and upcoming.startswith(("`loopr land", "`loopr tree")):

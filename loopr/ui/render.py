@@ -20,7 +20,7 @@ from loopr.core.ways import way_of
 from loopr.ui.folding import Line
 from loopr.ui.older import age_words
 from loopr.ui.stands import DONE, IsReady, readiness, roll_up, summary, word_of
-from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.ui.times import localized, say_clock, say_duration, say_tokens
 from loopr.ui.views import agent_of, stand_in
 
 Row = dict[str, Any]
@@ -249,7 +249,7 @@ def _stand_in(scene: Scene, loop: Loop, now: int) -> str:
 def gate_words(gate: Gate, now: int) -> str:
     """Say why a loop waits, and until when if that is known."""
     until = f" until {say_clock(gate.until, now)}" if gate.until else ""
-    return plain(gate.reason) + until
+    return localized(plain(gate.reason), now) + until
 
 
 def at_place(place: str, text: str) -> str:

@@ -25,7 +25,7 @@ from loopr.core.redo import redo_words
 from loopr.core.redo_events import RedoAsked
 from loopr.ui.render import left_by, plain
 from loopr.ui.story import foreign, moved_words
-from loopr.ui.times import say_clock, say_duration, say_tokens
+from loopr.ui.times import localized, say_clock, say_duration, say_tokens
 from loopr.ui.views import stand_in
 
 Words = tuple[str, ...]
@@ -241,7 +241,7 @@ def _problem(event: w.ProblemSeen, now: int) -> tuple[str, Words]:
     """Something is wrong at a place; a text that begins with it, and the line, says the place only once."""
     there = event.text.startswith(event.place)
     spot, _, words = event.text.removeprefix(event.place).partition(" ") if there else ("", "", event.text)
-    return f"{event.place}{spot}", ("problem", words)
+    return f"{event.place}{spot}", ("problem", localized(words, now))
 
 
 def _grown(event: w.SharedGrew, now: int) -> tuple[str, Words]:

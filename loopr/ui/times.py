@@ -73,7 +73,14 @@ def say_clock(at: int, now: int) -> str:
 
 def localized(text: str, now: int) -> str:
     """Write the instants that a text names in UTC as people read them, here."""
-    return _UTC.sub(lambda found: say_clock(read_instant(found[0], now), now), text)
+
+    def here(found: re.Match[str]) -> str:
+        try:
+            return say_clock(read_instant(found[0], now), now)
+        except UserError:  # it only looks like one
+            return found[0]
+
+    return _UTC.sub(here, text)
 
 
 def say_tokens(tokens: float) -> str:

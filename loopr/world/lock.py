@@ -244,7 +244,8 @@ def _start_time(pid: int) -> int:
 
 def _held(found: Holder, waited_secs: float) -> EngineHeld:
     """Name the holder, and what to do about it."""
-    since = datetime.fromtimestamp(found["since"] / 1000, UTC).strftime(", since %Y-%m-%d %H:%M:%S UTC")
+    begun = datetime.fromtimestamp(found["since"] / 1000, UTC)
+    since = f", since {begun:%Y-%m-%dT%H:%M:%SZ}"
     named = f"pid {found['pid']} on {found['host']}{since if found['since'] else ''}"
     who = named if found["pid"] else "it has not said who it is"
     if found["kind"] == "engine":

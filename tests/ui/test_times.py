@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loopr.core.observations import Noticed
 from loopr.errors import UserError
 from loopr.ui.times import localized, read_duration, read_instant, say_clock, say_duration, say_tokens
 from loopr.ui.views import instant
+from loopr.wiring import Workspace
+from loopr.world.lock import EngineLock, holder
 from tests.ui.scenes import NOON, Desk
 
 
@@ -110,16 +114,56 @@ def test_a_clock_is_said() -> None:
     assert localized("waits until 2026-01-01T12:00:00.250Z: so be it", NOON) == "waits until 12:00:00: so be it"
 
 
-def test_a_clock_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The day and the time are those of where a person is."""
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    try:
-        assert say_clock(NOON, NOON) == "07:00:00"
-        assert say_clock(NOON - 8 * 3_600_000, NOON) == "Dec 31 2025 23:00"
-    finally:
-        monkeypatch.undo()
+@pytest.fixture
+def abroad(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let it be five hours before UTC here."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
         time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("abroad")
+def test_a_clock_is_local() -> None:
+    """The day and the time are those of where a person is."""
+    assert say_clock(NOON, NOON) == "07:00:00"
+    assert say_clock(NOON - 8 * 3_600_000, NOON) == "Dec 31 2025 23:00"
+
+
+def test_what_only_looks_like_an_instant_stays() -> None:
+    """A text that quotes no real instant is printed as it is."""
+    for text in ("'2026-99-99T00:00:00Z' is no instant", "9999-12-31T23:59:59Z is out of range"):
+        assert localized(text, NOON) == text
+
+
+@pytest.mark.usefixtures("abroad")
+def test_an_engine_at_work_is_told_in_local_time(desk: Desk) -> None:
+    """People read here since when an engine runs, with the date; documents say it in UTC."""
+    desk.start("---\nid: p\nspecs: [{id: a}]\n---\n# P\n")
+    lock = Workspace(desk.folder).place.lock
+    with EngineLock.acquire(lock, "engine"):
+        found = holder(lock)
+        assert found is not None
+        since = found["since"]
+        here = f", since {say_clock(since, NOON)}"
+        assert f", since {say_clock(since, int(time.time() * 1000))}" in desk("run").err
+        document = desk("run", "--json").document["error"]["message"]
+        assert f", since {str(instant(since))[:19]}" in document
+        assert here in desk("start", "--no-run", desk.folder / "plan.md").err
+        assert here in desk("doctor").out
+        checks = desk("doctor", "--json").document["checks"]
+        assert any(f", since {instant(since)}" in each["text"] for each in checks)
+
+
+@pytest.mark.usefixtures("abroad")
+def test_a_lock_of_another_git_is_told_in_local_time(desk: Desk) -> None:
+    """Since when a lock file is there is remembered in UTC, and told as it is here."""
+    words = "is held by another git (there since 2026-01-01T11:00:00Z): loopr waits for it"
+    desk.start("---\nid: p\nspecs: [{id: a}]\n---\n# P\n")
+    desk.see(Noticed("x.lock", words))
+    assert "(there since 06:00:00)" in desk("status").out
+    assert words in desk("status", "--json").document["problems"][0]["text"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where no engine runs, each view that looks at all loops tells of an edit that would have work done again."""
+"""Where no engine runs, each view tells of an edit that would have work done again."""
 
 from __future__ import annotations
 

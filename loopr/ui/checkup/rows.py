@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from loopr.errors import LooprError, UserError, WorldError
 from loopr.ui import render
+from loopr.ui.times import localized
 
 _WORDS = {True: ("ok", "good"), False: ("wrong", "bad"), None: ("note", "warn")}
 
@@ -23,11 +24,17 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
-def finding_lines(found: Iterable[Finding], paint: render.Paint, size: int) -> Iterator[str]:
+def finding_lines(
+    found: Iterable[Finding],
+    paint: render.Paint,
+    size: int,
+    at: int,
+) -> Iterator[str]:
     """Set each finding on a line, its remedy below it; the names of checks take `size` columns."""
     for each in found:
         word, color = _WORDS[each.ok]
-        text = render.plain(each.text, keep_lines=True).replace("\n", "\n" + " " * (size + 9))
+        text = localized(render.plain(each.text, keep_lines=True), at)
+        text = text.replace("\n", "\n" + " " * (size + 9))
         yield f"{paint(color, f'{word:5}')}  {each.check:{size}}  {text}"
         if each.hint:
             yield f"{'':5}  {'':{size}}  {paint('dim', '→ ' + render.plain(each.hint))}"

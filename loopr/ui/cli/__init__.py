@@ -14,6 +14,7 @@ from gc import freeze  # `gc` is the verb here
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING
 
 import click
@@ -204,8 +205,11 @@ def _say(given: Sequence[str], found: Refusal) -> int:
         except OSError:
             _close_stdout()
     from loopr.ui.render import plain
+    from loopr.ui.times import localized
 
-    sys.stderr.write("loopr: " + "".join(f"{plain(line)}\n" for line in found.lines))
+    now = int(time() * 1000)
+    lines = (localized(plain(line), now) for line in found.lines)
+    sys.stderr.write("loopr: " + "".join(f"{line}\n" for line in lines))
     if found.hint:
         sys.stderr.write(f"  hint: {plain(found.hint)}\n")
     return found.exit_code

@@ -80,7 +80,7 @@ def test_verb(frame: Frame, name: str, live: bool) -> int:
     for found in try_agent(frame.workspace.settings, name, os.environ, live=live):
         rows.append(found)
         if not frame.as_json:
-            frame.lines(finding_lines([found], render.Paint(frame.color), WIDEST))
+            frame.lines(finding_lines([found], render.Paint(frame.color), WIDEST, wall_clock()))
             sys.stdout.flush()
     failed = any(each.ok is False for each in rows)
     if frame.as_json:

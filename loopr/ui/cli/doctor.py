@@ -49,7 +49,7 @@ def doctor_verb(frame: Frame, *, fix: bool) -> int:
         size = max(len(each.check) for each in found)
         if fix:
             frame.lines(_put_back(mended))
-        frame.lines(finding_lines(found, render.Paint(frame.color), size))
+        frame.lines(finding_lines(found, render.Paint(frame.color), size, wall_clock()))
         count = f"{failed} thing{'s are' if failed != 1 else ' is'} wrong"
         frame.lines([count if failed else "nothing is wrong"])
     return WRONG if failed else 0

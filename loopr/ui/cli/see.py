@@ -298,7 +298,8 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
         lines += render.wrap(f"  {'age':9} ", render.plain(words_of_age), frame.width)
     for gate in body["gates"]:
         until = f" (until {localized(gate['until'], now)})" if gate["until"] else ""
-        lines += render.wrap(f"  {gate['gate']:9} ", render.plain(gate["reason"]) + until, frame.width)
+        reason = localized(render.plain(gate["reason"]), now) + until
+        lines += render.wrap(f"  {gate['gate']:9} ", reason, frame.width)
     for word, text in needed.below(scene, loop):
         lines += render.wrap(f"  {word:9} ", render.plain(text), frame.width)
     for row in body["unread"]:

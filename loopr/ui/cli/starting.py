@@ -35,6 +35,7 @@ from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.older import doubt_lines
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
+from loopr.ui.times import localized
 from loopr.wiring import wall_clock
 
 MOST_PROBLEMS = 10
@@ -97,7 +98,8 @@ def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None, w
     except EngineHeld as held:
         if (holder := workspace.engine()) is None:
             raise
-        frame.note(f"{held.problems[0].message}: it takes the plans, and this command follows it")
+        serving = localized(held.problems[0].message, frame.now)
+        frame.note(f"{serving}: it takes the plans, and this command follows it")
     with workspace.visit() as engine:
         done = bring_in(engine, workspace, found, ask, to_run=True, word=word_of(frame), wants=wants)
         _tell(frame, done, engine.forest)
@@ -123,7 +125,7 @@ def _left_ms(limit: Limit | None) -> int | None:
 def _report_all(frame: Frame, admitted: Admitted) -> int:
     """Say what came of plans that nobody drives here."""
     if admitted.beside:
-        frame.note(f"{admitted.beside}: it takes the plans")
+        frame.note(f"{localized(admitted.beside, frame.now)}: it takes the plans")
     if frame.as_json:
         frame.document(admitted.document(frame.workspace))
         return 0

@@ -80,7 +80,8 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     if problems:
         lines += ["", "problems:"]
         for each in problems:
-            first, *more = render.plain(render.at_place(each["place"], each["text"]), keep_lines=True).split("\n")
+            text = render.plain(render.at_place(each["place"], each["text"]), keep_lines=True)
+            first, *more = localized(text, seen.now).split("\n")
             lines += [f"  {first}", *(f"    {line}" for line in more)]
     lines += ["", *(render.plain(_moved_words(each)) for each in body["moved"])] if body["moved"] else []
     return lines + [f"warning: {localized(render.plain(each), seen.now)}" for each in body["warnings"]]

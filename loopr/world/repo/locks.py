@@ -53,7 +53,7 @@ def foreign_lock(said: str) -> Problem | None:
     path, since = Path(found["lock"] or f"{found['config']}.lock"), ""
     with suppress(OSError):  # it may be gone by now
         at = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-        since = f" (there since {at:%Y-%m-%d %H:%M:%S} UTC)"
+        since = f" (there since {at:%Y-%m-%dT%H:%M:%S}Z)"
     hint = f"if no git is at work there: `rm {shlex.quote(str(path))}`"
     return Problem(f"is held by another git{since}: loopr waits for it", str(path), hint)
 

@@ -98,7 +98,7 @@ def test_a_lock_of_another_git_is_named(name: str, tmp_path: Path) -> None:
     told = caught.value.lock
     assert told is not None
     assert told.where == str(lock)
-    assert "there since 1970-01-01 00:00:00 UTC" in told.message
+    assert "there since 1970-01-01T00:00:00Z" in told.message
     assert f"rm '{lock}'" in told.hint
     assert trouble_before(caught.value).failure is Failure.HOST
 
