@@ -34,7 +34,17 @@ def _loops(fits: Callable[[Scene, Loop, int], bool]) -> Source:
 
 def _about(loop: Loop) -> str:
     """Say in a few words which loop it is, or why it stands still."""
-    return (loop.reason if loop.status in _ENDED else "") or loop.title or loop.type
+    words = (loop.reason if loop.status in _ENDED else "") or loop.title or loop.type
+    return " ".join(words.split())
+
+
+def _heard(scene: Scene, now: int) -> Iterator[Item]:
+    """Give the loops that were tried, and those with such loops below them."""
+    told = set[str]()
+    for loop in scene.tree.walk():
+        if loop.attempt > 0:
+            told.update((loop.id, *(each.id for each in scene.tree.ancestors(loop))))
+    yield from (Item(each.id, _about(each)) for each in scene.tree.walk() if each.id in told)
 
 
 def _plans(scene: Scene, now: int) -> Iterator[Item]:
@@ -105,7 +115,7 @@ PLACES: Mapping[str, tuple[Source, ...]] = {
     "why": (_every,),
     "prompt": (_every,),
     "events": (_every,),
-    "logs": (_tried,),
+    "logs": (_heard,),
     "diff": (_with_work,),
     "shell": (_tried,),
     "wait": (_all(_open, _convoys, _projects),),

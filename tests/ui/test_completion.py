@@ -36,6 +36,7 @@ specs:
 ---
 # P
 """
+TRIED = ("p", "p/s", "p/s/parked", "p/s/failed", "p/s/live")
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def values(desk: Desk, line: str) -> list[str]:
         ("loopr reset ", ["p/s/parked", "@night"]),
         ("loopr retry p", ["p/s/parked"]),
         ("loopr resume ", ["p/s/held", "@night"]),
-        ("loopr logs ", ["other/gross/task", "p/s/parked", "p/s/failed", "p/s/live"]),
+        ("loopr logs ", ["other", "other/gross", "other/gross/task", *TRIED]),
         ("loopr logs li", ["live"]),
         ("loopr logs s/li", ["s/live"]),
         ("loopr approve ", ["@night"]),
@@ -196,6 +197,32 @@ def test_bash_completes(tmp_path: Path, words: list[str], found: list[str]) -> N
     assert [each for each in completed if each] == found
     assert registered.endswith("-F _loopr_completion loopr")
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+def test_fish_shows_a_description_as_a_whole(scene: Desk, tmp_path: Path) -> None:
+    """A title or a reason with commas stands beside its id with all of its words."""
+    program = tmp_path / "loopr"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m loopr "$@"\n')
+    program.chmod(0o755)
+    scene.run("p/s/failed")
+    scene.end("p/s/failed", Failure.CONFIG, "first, second\nand last")
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    script = 'loopr completion fish | source; complete -C "loopr reset p/s/f"'
+    command = ["fish", "--no-config", "-c", script]
+    env = this_tree() | {"PATH": path}
+    done = subprocess.run(command, cwd=scene.folder, stdout=subprocess.PIPE, check=True, env=env)
+    assert done.stdout.decode() == "p/s/failed\tfirst, second and last\n"
+
+
+def test_the_lines_for_each_shell_stand_apart() -> None:
+    """The help says for each shell, on a line of its own, what is typed where."""
+    lines = loopr("completion", "--help").out.splitlines()
+    for shell in ("bash", "zsh", "fish"):
+        (found,) = [each for each in lines if each.strip().startswith(f"{shell}:")]
+        assert f"loopr completion {shell}" in found
+        assert "in ~/." in found
+    assert not any("\\b" in each or "\b" in each for each in lines)
 
 
 @pytest.mark.parametrize(

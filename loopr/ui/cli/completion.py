@@ -88,20 +88,30 @@ class _Bash(BashComplete):
         return f"{item.type},{item.value[cut:] if item.type == 'plain' else item.value}"
 
 
-_SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": ZshComplete, "fish": FishComplete}
+class _Fish(FishComplete):
+    """Fish is told in one line what a word is, the word, and what it means: the first comma parts."""
+
+    source_template = FishComplete.source_template.replace("string split", "string split --max 1")
 
 
-@click.command("completion")
+_SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": ZshComplete, "fish": _Fish}
+
+
+_HELP = """\
+Print a script that completes verbs, options, and the ids that a verb has something to do with.
+
+\b
+bash:  eval "$(loopr completion bash)"      in ~/.bashrc
+zsh:   eval "$(loopr completion zsh)"       in ~/.zshrc, after compinit
+fish:  loopr completion fish | source       in ~/.config/fish/config.fish
+"""
+
+
+@click.command("completion", help=_HELP)
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @framed
 def completion_verb(frame: Frame, shell: str) -> None:
-    r"""Print a script that completes verbs, options, and the ids that a verb has something to do with.
-
-    \b
-    bash:  eval "$(loopr completion bash)"      in ~/.bashrc
-    zsh:   eval "$(loopr completion zsh)"       in ~/.zshrc, after compinit
-    fish:  loopr completion fish | source       in ~/.config/fish/config.fish
-    """
+    """Print the script of a shell."""
     asks = _asks(shell)
     script = (asks.source_template % asks.source_vars()).strip()  # `source()` would start a shell to ask its version
     if frame.as_json:
