@@ -6,15 +6,19 @@ Must never know how a person is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from loopr.core.checklist import is_checklist
 from loopr.core.entries import Artifact, Entry
 from loopr.core.ladder import Ladder
 from loopr.core.likeness import doubt_of, unread_list
 from loopr.core.policy import Policy
 from loopr.core.scene import Scene
 from loopr.core.ticked import left_out
-from loopr.errors import PlanError
+from loopr.errors import PlanError, Problem
 
+_UNKNOWN = "unknown key"
 _AS_IT_IS = "--yes takes it as it is"
 _MOST = 5
 
@@ -53,3 +57,23 @@ def _as_read(policy: Policy, text: str, artifact: Artifact) -> tuple[str, ...]:
         return artifact.warnings
     found = unread_list(text, Ladder(policy.types), root)
     return (*artifact.warnings, f"{found.message}: {found.hint}") if found is not None else artifact.warnings
+
+
+def or_checklist(policy: Policy, path: Path, problems: Sequence[Problem]) -> list[Problem]:
+    """Name the way on of a file that is refused for keys of others, and has boxes only."""
+    if not any(each.message.startswith(_UNKNOWN) for each in problems):
+        return list(problems)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return list(problems)
+    front, _, body = text.removeprefix("---").partition("\n---")
+    ladder = Ladder(policy.types)
+    children = any(line.partition(":")[0] in ladder.all_keys() for line in front.splitlines())
+    if children or not is_checklist(body) or unread_list(body, ladder, policy.root_type) is None:
+        return list(problems)
+    last = max(at for at, each in enumerate(problems) if each.message.startswith(_UNKNOWN))
+    hint = problems[last].hint
+    hint += "" if hint.endswith("?") else ";"
+    words = f"{hint} --from checklist takes its boxes, and reads no keys"
+    return [*problems[:last], replace(problems[last], hint=words), *problems[last + 1 :]]

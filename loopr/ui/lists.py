@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from loopr.core.brackets import unread_brackets
 from loopr.core.checklist import is_checklist, read_checklist
+from loopr.core.fields import ARTIFACT_KEYS, ENTRY_KEYS
 from loopr.core.headings import read_lines
 from loopr.core.imported import Item, open_items, own_ids, plan_of
 from loopr.core.ladder import Ladder
@@ -22,7 +23,7 @@ from loopr.core.likeness import may_be_list
 from loopr.core.marked import Findings
 from loopr.core.model import Status
 from loopr.core.sections import read_items
-from loopr.core.slugs import id_problem, slug
+from loopr.core.slugs import id_problem, nearest, slug
 from loopr.core.speckit import is_task_list, read_task_list
 from loopr.core.trackers import KINDS, read_export
 from loopr.errors import NotFound, PlanError, Problem, SettingsError, UserError
@@ -30,6 +31,7 @@ from loopr.ui.nearby import meant_instead
 from loopr.ui.requests import Plan
 from loopr.wiring import Workspace
 from loopr.world.artifacts import digest, parse_artifact
+from loopr.world.front_matter import split_front_matter
 from loopr.world.publishing import publish
 
 SPEC_KIT = "spec-kit"
@@ -38,7 +40,9 @@ ALL_KINDS = (*KINDS, SPEC_KIT, CHECKLIST)
 _BY_FORM = (SPEC_KIT, CHECKLIST)
 _LARGEST = 64 * 1024 * 1024
 _NAMELESS = frozenset({"issues", "beads", "tasks", "export", "list"})
+_OFTEN = frozenset({"tags", "aliases"})  # keys of other programs that look like ours, misspelt
 _FEATURE = re.compile(r"\d{3,}-")
+_KEY = re.compile(r"""["']?(?P<key>[A-Za-z_][\w.-]*)["']?[ \t]*:(?:[ \t]|$)""")
 _TAKEN = "Taken from"
 
 
@@ -61,9 +65,29 @@ def kind_of(workspace: Workspace, path: Path, said: str | None) -> str | None:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return None
-    kind = SPEC_KIT if is_task_list(text) else CHECKLIST if _is_checklist(workspace, path, text) else None
+    ladder = Ladder(workspace.policy.types)
+    theirs, text = _foreign_front(text, ladder)
+    slips = any(each not in _OFTEN and nearest(each, _own_keys(ladder)) for each in theirs)
+    kind = SPEC_KIT if is_task_list(text) else None
+    if kind is None and not slips and _is_checklist(workspace, path, text):
+        kind = CHECKLIST
     lines = read_lines(Findings(""), text, 1) if kind else ()
-    return None if read_items(lines, Ladder(workspace.policy.types), workspace.policy.root_type) else kind
+    return None if read_items(lines, ladder, workspace.policy.root_type) else kind
+
+
+def _own_keys(ladder: Ladder) -> tuple[str, ...]:
+    """List the keys of front matter that is ours, with those that are at its top by mistake."""
+    return tuple(dict.fromkeys((*ARTIFACT_KEYS, *ENTRY_KEYS, *sorted(ladder.all_keys()))))
+
+
+def _foreign_front(text: str, ladder: Ladder) -> tuple[list[str], str]:
+    """Take front matter off that has keys of others only; give these keys, and the rest."""
+    try:
+        split = split_front_matter(text.replace("\r\n", "\n"), "")
+    except PlanError:
+        return [], text
+    keys = [found["key"] for line in (split.front or "").split("\n") if (found := _KEY.match(line))]
+    return (keys, split.body) if keys and not {*keys} & {*_own_keys(ladder)} else ([], text)
 
 
 def _is_checklist(workspace: Workspace, path: Path, text: str) -> bool:
@@ -88,6 +112,8 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
     if own_id and (problem := id_problem(own_id)):
         raise UserError(problem, hint=f"--id {slug(own_id)}")
     text = _text(path, source)
+    if kind in _BY_FORM:
+        text = _foreign_front(text, ladder)[1]
     title, items = _items(kind, text, source, (), ladder)
     plan_id = own_id or _id_of(kind, path, title)
     done = _done(workspace, plan_id)

@@ -24,7 +24,7 @@ from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
-from loopr.ui.likely import check_likeness, reading_remarks
+from loopr.ui.likely import check_likeness, or_checklist, reading_remarks
 from loopr.ui.mending import put_back
 from loopr.ui.nearby import meant_instead
 from loopr.ui.offers import is_put_off
@@ -102,7 +102,8 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
             plans += [plan] if all(each.path != plan.path for each in plans) else []
         except (PlanError, NotFound) as error:
             hint = _instead(workspace, path) if isinstance(error, NotFound) else ""
-            problems += [replace(each, hint=hint or each.hint) for each in error.problems]
+            told = [replace(each, hint=hint or each.hint) for each in error.problems]
+            problems += or_checklist(workspace.policy, path, told)
             missing = missing and isinstance(error, NotFound)
     if problems and missing:
         raise NotFound("", problems=problems)

@@ -90,6 +90,34 @@ def test_what_is_taken_as_before(desk: Desk, name: str, settings: str, text: str
     assert said in told.err, told
 
 
+@pytest.mark.parametrize(
+    "front", ["name: my list", "tags: [home]\ndate: 2026-01-01", "aliases:\n  - mine\nstatus: open"]
+)
+def test_a_checklist_with_front_matter_of_others(desk: Desk, front: str) -> None:
+    """Keys of other programs at the top of a checklist are passed over."""
+    path = desk.write("mine.md", f"---\n{front}\n---\n{LIST}")
+    told = desk("start", "--no-run", path)
+    assert "wrote specs/mine/plan.md, taken from mine.md" in told.err, told
+    assert desk.loop("mine").title == "To do"
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ("id: a\nname: x", "it is called `title` here; --from checklist takes its boxes"),
+        ("titel: x", 'did you mean "title"? --from checklist takes its boxes'),
+    ],
+)
+def test_a_checklist_that_may_be_a_plan(desk: Desk, front: str, said: str) -> None:
+    """Front matter with a key of ours, or nearly one, is refused, and the option named."""
+    path = desk.write("a.md", f"---\n{front}\n---\n{LIST}")
+    told = desk("start", "--no-run", path)
+    assert (told.code, said in told.err) == (2, True), told
+    assert desk("start", "--no-run", "--from", "checklist", path).code == 0
+    outline = desk.write("b.md", f"---\n{front}\n---\n# B\n## Specs\n- [ ] one\n")
+    assert "--from checklist" not in desk("start", "--no-run", outline).err
+
+
 def test_a_plan_with_a_checklist_that_was_started_before(desk: Desk) -> None:
     """It goes on as the plan that it is, also where boxes are added to its words."""
     desk.write("loopr.yml", TWO_LEVELS)

@@ -94,6 +94,19 @@ def test_a_task_list_of_spec_kit_is_known_by_its_form(desk: Desk) -> None:
     assert "p/t001-own" in ids(desk)
 
 
+def test_a_task_list_with_the_front_matter_of_its_template(desk: Desk) -> None:
+    """Keys of other programs at its top are passed over; with one of ours it is a plan."""
+    text = f'---\n\ndescription: "Task list template"\n# not a title\n---\n\n{TASKS}'
+    path = desk.write("specs/001-photos/tasks.md", text.replace("\n", "\r\n"))
+    told = desk("start", "--no-run", path)
+    assert (told.code, "wrote specs/001-photos-tasks/plan.md" in told.err) == (0, True), told
+    assert "001-photos-tasks/spec/phase-1/t002" in ids(desk)
+    assert desk.loop("001-photos-tasks").title == "Photo albums"
+    own = desk.write("own.md", f"---\nid: own\n---\n{TASKS}")
+    assert desk("start", "--no-run", own).code == 0
+    assert not any(each.startswith("own/") and "t002" in each for each in ids(desk))
+
+
 @pytest.mark.parametrize(
     ("options", "text", "code", "said"),
     [
