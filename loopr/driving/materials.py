@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,13 +21,13 @@ from loopr.core.model import Loop, Status
 from loopr.core.offering import words_for
 from loopr.driving.agents import changes_for
 from loopr.driving.kit import OWN_FOLDER, Kit, Task, siblings_of
+from loopr.driving.told import feedback_of
 from loopr.errors import UserError, WorldError
 from loopr.world import prompts
 from loopr.world.artifacts import digest
 from loopr.world.environment import Changes, Setting, arguments, reads_prompt_file, variables
-from loopr.world.feedback import MAX_EARLIER, Earlier, render_feedback
 from loopr.world.processes import AttemptSpec
-from loopr.world.runs import OUTPUT, Refusal
+from loopr.world.runs import OUTPUT
 from loopr.world.settings.presets import Preset
 
 RESULT, ASKED = "result.json", "review.md"
@@ -309,30 +308,3 @@ def _uncounted(parent: Loop, raw: bytes) -> bytes:
         hint = "put its file there"
         raise WorldError(f"the text of {parent.id} that counts is kept nowhere, and no other is there", hint=hint)
     return raw
-
-
-def feedback_of(kit: Kit, task: Task) -> str:
-    """Say why the last try was refused, and in a line each why those before it were."""
-    if task.loop.iteration == 1:
-        return ""
-    last = next(kit.runs.tries_before(task.name, task.attempt), None)
-    if last is not None and last.iteration == task.loop.iteration and last.refusal is None:
-        with suppress(OSError):  # that attempt came to no verdict: what it was told is still to be done
-            return (kit.runs.folder(task.name, last.attempt) / prompts.FEEDBACK).read_text(encoding="utf-8")
-    past = list(islice(_of_this_count(kit, task), MAX_EARLIER + 2))[::-1]
-    if past and past[-1].iteration == task.loop.iteration - 1:
-        text, earlier = past[-1].text or past[-1].reason, past[:-1]
-    else:
-        text, earlier = task.loop.reason, past  # a person asked for another try
-    return render_feedback(text, [Earlier(each.iteration, each.reason) for each in earlier])
-
-
-def _of_this_count(kit: Kit, task: Task) -> Iterator[Refusal]:
-    """Give the refusals since the iterations were last counted from one, the newest first."""
-    later = task.loop.iteration
-    for each in kit.runs.tries_before(task.name, task.attempt):
-        if each.iteration > later:
-            return
-        if each.iteration < later and each.refusal is not None:  # else it was counted anew after that one
-            yield each.refusal
-        later = each.iteration

@@ -77,17 +77,55 @@ def test_nothing_to_do_and_nothing_handed_over(repo: Repo) -> None:
 
 
 def test_the_feedback_of_another_count(repo: Repo) -> None:
-    """What was refused before `retry` is no feedback afterwards: not even where a person asks for another try."""
+    """What was refused before `retry` is told once: no more where a person asks for another try."""
     run = 'cat "$LOOPR_FEEDBACK_FILE" > "$DESK/feedback"; echo x > x; test -e "$DESK/mended" || { echo old; exit 1; }'
     ready(repo, run, more=", approve: true, max_iterations: 1")
     repo.loopr("start", "plan.md", code=1)
     (repo.desk / "mended").touch()
     repo.loopr("retry", "demo/a")
     repo.loopr("run", code=4)
+    assert "old" in repo.note("feedback")
     repo.loopr("iterate", "demo/a", "--feedback", "say it in verse")
     repo.loopr("run", code=4)
     assert "say it in verse" in repo.note("feedback")
     assert "old" not in repo.note("feedback")
+
+
+def test_a_retry_is_told_what_a_person_said(repo: Repo) -> None:
+    """The words of a `reject` are in prompt and feedback of the next try that comes to a verdict."""
+    run = 'cat "$LOOPR_FEEDBACK_FILE" > "$DESK/feedback"; echo $LOOPR_ATTEMPT > x\n'
+    run += "test $LOOPR_ATTEMPT != 2 || kill -9 $$"
+    ready(repo, run, more=", approve: true")
+    repo.loopr("start", "plan.md", code=4)
+    repo.loopr("reject", "demo/a", "--reason", "say it in verse")
+    assert "say it in verse" in repo.loopr("prompt", "demo/a").out
+    repo.loopr("retry", "demo/a")
+    asked = repo.loopr("prompt", "demo/a").out
+    assert ("This was tried before" in asked, "say it in verse" in asked) == (True, True)
+    assert not repo.note("feedback")
+    repo.loopr("run", code=4)
+    loop = repo.loops()["demo/a"]
+    assert (loop["attempt"], loop["iteration"]) == (3, 1)
+    assert repo.note("feedback") == "say it in verse\n"
+    assert "say it in verse" in repo.loopr("prompt", "demo/a").out
+    repo.loopr("reject", "demo/a")
+    repo.loopr("retry", "--fresh", "--yes", "demo/a")
+    repo.loopr("run", code=4)
+    assert not repo.note("feedback")
+
+
+def test_a_retry_is_told_what_the_judge_said(repo: Repo) -> None:
+    """After `retry` of a loop that its check has failed, the next try is told that check's words."""
+    run = 'cat "$LOOPR_FEEDBACK_FILE" > "$DESK/feedback.$LOOPR_ATTEMPT"; echo $LOOPR_ATTEMPT > x'
+    judge = repo.script("judge", 'echo "no, $(cat x)"; exit 1')
+    ready(repo, run, more=f", check: '{judge}', max_iterations: 2")
+    repo.loopr("start", "plan.md", code=1)
+    repo.loopr("retry", "demo/a")
+    repo.loopr("run", code=1)
+    said = [repo.note(f"feedback.{each}") for each in (1, 2, 3, 4)]
+    assert not said[0]
+    assert ["no, 1" in said[1], "no, 2" in said[2], "no, 3" in said[3]] == [True] * 3
+    assert ["Refused before" in each for each in said] == [False] * 4
 
 
 def test_feedback_outlives_an_attempt_without_a_verdict(repo: Repo) -> None:

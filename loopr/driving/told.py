@@ -1,0 +1,78 @@
+"""What a try is told of those before it: why they were refused, by judges or by a person.
+
+Knows the folders of runs, and reads in the journal what a person has said. Must never know how a
+prompt is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+from loopr.core.codec import decode
+from loopr.core.events import IterationAsked, LeaseGranted, Rejected
+from loopr.driving.kit import Kit, Task
+from loopr.errors import LooprError
+from loopr.world import prompts
+from loopr.world.feedback import MAX_EARLIER, Earlier, render_feedback
+from loopr.world.journal import Journal
+from loopr.world.runs import Refusal, Try
+
+MOST_EVENTS = 1_000
+
+
+def feedback_of(kit: Kit, task: Task) -> str:
+    """Say why the last try was refused, and in a line each why those before it were."""
+    last = next(kit.runs.tries_before(task.name, task.attempt), None)
+    if task.loop.iteration == 1:
+        return _before_this_count(kit, task, last) if last is not None else ""
+    if last is not None and last.iteration == task.loop.iteration and last.refusal is None:
+        with suppress(OSError):
+            return _still_to_do(kit, task, last)
+    past = list(islice(_of_this_count(kit, task), MAX_EARLIER + 2))[::-1]
+    if past and past[-1].iteration == task.loop.iteration - 1:
+        text, earlier = past[-1].text or past[-1].reason, past[:-1]
+    else:
+        text, earlier = task.loop.reason, past  # a person asked for another try
+    return render_feedback(text, [Earlier(each.iteration, each.reason) for each in earlier])
+
+
+def _before_this_count(kit: Kit, task: Task, last: Try) -> str:
+    """Say what was wrong with the last try, though the iterations are counted anew since then."""
+    if said := _said_since(kit, task, last.attempt):
+        return render_feedback(said)
+    if last.refusal is not None:
+        return render_feedback(last.refusal.text or last.refusal.reason)
+    with suppress(OSError):
+        return _still_to_do(kit, task, last)
+    return ""
+
+
+def _still_to_do(kit: Kit, task: Task, last: Try) -> str:
+    """Read what a try was told that came to no verdict."""
+    path = kit.runs.folder(task.name, last.attempt) / prompts.FEEDBACK
+    return path.read_text(encoding="utf-8")
+
+
+def _said_since(kit: Kit, task: Task, attempt: int) -> str:
+    """Return what a person has said last of the work of an attempt, if they have."""
+    with suppress(LooprError), Journal.open(kit.place.journal, readonly=True) as journal:
+        for record in reversed(journal.story(task.loop.id, MOST_EVENTS)):
+            event = decode(record.event, record.version, record.data)
+            if isinstance(event, Rejected | IterationAsked):
+                return event.reason
+            if isinstance(event, LeaseGranted) and event.attempt <= attempt:
+                break
+    return ""
+
+
+def _of_this_count(kit: Kit, task: Task) -> Iterator[Refusal]:
+    """Give the refusals since the iterations were last counted from one, the newest first."""
+    later = task.loop.iteration
+    for each in kit.runs.tries_before(task.name, task.attempt):
+        if each.iteration > later:
+            return
+        if each.iteration < later and each.refusal is not None:  # else it was counted anew after that one
+            yield each.refusal
+        later = each.iteration
