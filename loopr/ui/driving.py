@@ -21,8 +21,9 @@ from loopr.core.forest import Forest
 from loopr.core.settled import is_settled, standing
 from loopr.errors import WorldError
 from loopr.ui.curfew import Curfew, code_of, ends_at_once, leave
+from loopr.ui.driven_too import DrivenOn
 from loopr.ui.progress import Progress
-from loopr.ui.times import read_duration
+from loopr.ui.times import read_duration, say_clock
 from loopr.ui.unfinished import unfinished_line
 from loopr.wiring import Workspace
 from loopr.world.lock import END_AT_ONCE
@@ -47,6 +48,7 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
     gc.enable()  # verbs that only show switch it off
     if limit is not None and limit.stays:
         driver.resting.stay(limit.ends)
+    driven_on = DrivenOn(plans)
 
     def show(forest: Forest, events: list[Event], now: int) -> None:
         progress.warn(driver.trouble)
@@ -56,6 +58,8 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
             progress.tick(forest, now, driver.tail)
         if driver.resting.settled:
             progress.rest(forest, now)
+        elif words := driven_on.words(forest, now, limit.until(now) if limit is not None else ""):
+            progress.say(words, now)
         if limit is not None and limit.is_reached(events):
             from loopr.driving.leaving import Wish
 
@@ -76,7 +80,7 @@ def drive(driver: Driver, plans: Sequence[str], progress: Progress, *, limit: Li
         leave(code_of(caught))
     if any(number != END_AT_ONCE for number in caught):
         return Driven(code_of(caught), now)
-    if limit is not None and not is_settled(driver.forest, now):
+    if limit is not None and not is_settled(driver.forest, now, plans or None):
         return Driven(NOT_YET, now)
     return Driven(int(standing(driver.forest, plans or sorted(driver.forest.shared.plans), now)), now)
 
@@ -91,6 +95,12 @@ class Limit:
     def is_reached(self, events: Sequence[Event]) -> bool:
         """Say whether it is time to stop."""
         return self._once or (self.ends is not None and time.monotonic() >= self.ends)
+
+    def until(self, now: int) -> str:
+        """Say at which time of the day a while is over; nothing where it has no end."""
+        if self.ends is None:
+            return ""
+        return say_clock(now + round((self.ends - time.monotonic()) * 1000), now)
 
 
 def limit_of(*, once: bool = False, span: str | None = None, stay: bool = False) -> Limit | None:

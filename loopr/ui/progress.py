@@ -91,6 +91,12 @@ class Progress:
         else:
             self._screen.print([f"{say_clock(now, now)} {words}"])
 
+    def say(self, words: str, now: int) -> None:
+        """Say something once, in a line that stays."""
+        if not self._closed:
+            self._screen.erase()
+            self._screen.print([f"{say_clock(now, now)} {words}"])
+
     def warn(self, trouble: str) -> None:
         """Say once what keeps the engine from going on, until it is something else."""
         if trouble and trouble != self._warned and not self._closed:

@@ -36,6 +36,22 @@ def test_the_other_plan_is_named_before_it_runs(repo: Repo) -> None:
     assert "also drives" not in repo.loopr("start", "report.md").err
 
 
+@pytest.mark.parametrize(("run", "code"), [("echo x > x", 0), ("exit 78", 1)])
+def test_the_named_plan_gives_the_exit_code(repo: Repo, run: str, code: int) -> None:
+    """A start with `--for` ends with the code of what it names, though another plan would go on."""
+    repo.settings("types:\n  plan: {child: task}\n  task: {max_iterations: 1000}\n")
+    again = "date +%N >> todo.txt; sleep 0.2; exit 1"
+    repo.write({"todo.md": plan("todo").replace("echo x > todo.txt", again)})
+    repo.write({"report.md": plan("report").replace("echo x > report.txt", run)})
+    repo.loopr("start", "--no-run", "todo.md")
+    said = repo.loopr("start", "report.md", "--for", "4s", code=code).err
+    word = "has settled" if code else "is done"
+    assert f" report {word}; still driving todo until " in said, said
+    assert said.count("still driving") == 1
+    both = repo.loopr("start", "report.md", "todo.md", "--for", "2s", code=75).err
+    assert "still driving" not in both
+
+
 def test_what_is_held_is_not_named(repo: Repo) -> None:
     """The command that the line names keeps the plan from being driven, and the line from being said."""
     repo.loopr("pause", "todo")
