@@ -15,7 +15,7 @@ from loopr.core.goals import Goal, Work, goal_plan
 from loopr.core.ladder import Ladder
 from loopr.core.slugs import id_problem, slug
 from loopr.errors import PlanError, Problem, SettingsError, UserError
-from loopr.ui.presets import program_of
+from loopr.ui.presets import here_of, program_of
 from loopr.ui.requests import Plan
 from loopr.wiring import Workspace
 from loopr.world.artifacts import digest, parse_artifact
@@ -158,6 +158,7 @@ def _worker(workspace: Workspace, own: TypeSettings, wanted: Wanted) -> tuple[st
 def _is_here(workspace: Workspace, name: str, path: str | None) -> bool:
     """Tell whether the program of an agent preset is on this machine."""
     try:
-        return program_of(workspace.settings.preset(name).command, path) is not None
+        command = workspace.settings.preset(name).command
+        return program_of(command, path, here_of(workspace.place)) is not None
     except SettingsError:
         return False

@@ -5,26 +5,37 @@ Knows presets and the search path. Must never start a program, nor know a termin
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import shutil
+from pathlib import Path
 from typing import Any
 
 from loopr.core.entries import Command
 from loopr.errors import SettingsError
 from loopr.world.environment import reads_prompt_file
+from loopr.world.place import Place
 from loopr.world.settings import Settings
 from loopr.world.settings.presets import Preset, mentions
 
 Row = dict[str, Any]
-_SHORT = ("name", "about", "program", "lanes", "types", "from", "problem")
+_SHORT = ("name", "about", "program", "shell", "lanes", "types", "from", "problem")
+_PLAIN = re.compile(r"[\w./+:,@%-]+")
+_OF_THE_SHELL = re.compile(r"[.:]|case|cd|command|eval|exec|export|for|if|set|test|time|trap|while")
 
 
-def preset_rows(settings: Settings, path: str | None) -> list[Row]:
+def here_of(place: Place) -> Path:
+    """Return the folder from which commands name files: the top of the repository, if any."""
+    return place.repository or place.root
+
+
+def preset_rows(settings: Settings, path: str | None, here: Path) -> list[Row]:
     """List all presets, those that cannot be used with what is wrong with them."""
-    return [_row(settings, name, path) for name in settings.shelf.names]
+    return [_row(settings, name, path, here) for name in settings.shelf.names]
 
 
-def _row(settings: Settings, name: str, path: str | None) -> Row:
+def _row(settings: Settings, name: str, path: str | None, here: Path) -> Row:
     """Tell one preset in short."""
     users = sorted({key.split(".")[1] for key, each in mentions(settings.values) if each == name})
     try:
@@ -32,24 +43,35 @@ def _row(settings: Settings, name: str, path: str | None) -> Row:
     except SettingsError as error:
         told = "; ".join(str(each) for each in error.problems)
         return dict.fromkeys(_SHORT) | {"name": name, "lanes": [], "types": users, "problem": told}
-    program = program_of(preset.command, path)
-    told_all = (name, preset.about or None, program, list(preset.lanes), users, preset.origin, None)
+    program, shell = program_of(preset.command, path, here), isinstance(preset.command, str)
+    about, lanes = preset.about or None, list(preset.lanes)
+    told_all = (name, about, program, shell, lanes, users, preset.origin, None)
     return dict(zip(_SHORT, told_all, strict=True))
 
 
-def program_of(command: Command, path: str | None) -> str | None:
-    """Find the program of a command; None where it is not on this machine, or where a shell finds it."""
-    return None if isinstance(command, str) else shutil.which(command[0], path=path)
+def program_of(command: Command, path: str | None, here: Path) -> str | None:
+    """Find the program of a command; of a text for the shell its first word, if that is plain.
+
+    None where it is not on this machine, or where only a shell can tell.
+    """
+    word = (command.split() or [""])[0] if isinstance(command, str) else command[0]
+    if isinstance(command, str) and (not _PLAIN.fullmatch(word) or _OF_THE_SHELL.fullmatch(word)):
+        return None
+    if "/" not in word:
+        return shutil.which(word, path=path)
+    found = here / word
+    return str(found) if found.is_file() and os.access(found, os.X_OK) else None
 
 
-def preset_row(preset: Preset, path: str | None) -> Row:
+def preset_row(preset: Preset, path: str | None, here: Path) -> Row:
     """Tell all of one preset."""
     return {
         "name": preset.name,
         "about": preset.about or None,
         "from": preset.origin,
         "command": preset.command if isinstance(preset.command, str) else list(preset.command),
-        "program": program_of(preset.command, path),
+        "program": program_of(preset.command, path, here),
+        "shell": isinstance(preset.command, str),
         "prompt": "file" if reads_prompt_file(preset.command) else "stdin",
         "model": preset.model or None,
         "env": {"set": dict(preset.set), "unset": list(preset.unset), "only": _only(preset)},

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from loopr.errors import SettingsError
-from loopr.ui.presets import program_of
+from loopr.ui.presets import here_of, program_of
 from loopr.wiring import Workspace
 from loopr.world.settings import Settings
 from loopr.world.suites import suite_of
@@ -41,6 +41,6 @@ def _installed(workspace: Workspace, settings: Settings) -> list[str]:
             preset = settings.preset(name)
         except SettingsError:
             continue
-        if program_of(preset.command, path):
+        if program_of(preset.command, path, here_of(workspace.place)):
             found.append(name)
     return found

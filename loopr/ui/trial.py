@@ -16,8 +16,10 @@ from typing import Any
 
 from loopr.errors import WorldError
 from loopr.ui.checkup.rows import Finding
-from loopr.ui.presets import program_of
+from loopr.ui.presets import here_of, program_of
+from loopr.ui.scratch import GREETING, commit_all, files_named, lay_out
 from loopr.ui.times import say_tokens
+from loopr.world.place import Place
 from loopr.world.processes.strays import sweep
 from loopr.world.settings import Settings
 from loopr.world.settings.presets import Preset
@@ -37,31 +39,38 @@ _IDENTITY = {"GIT_AUTHOR_NAME": "loopr", "GIT_COMMITTER_NAME": "loopr"} | dict.f
 Row = Mapping[str, Any]
 
 
-def try_agent(settings: Settings, name: str, environ: Mapping[str, str], *, live: bool) -> Iterator[Finding]:
+def try_agent(
+    settings: Settings, place: Place, name: str, environ: Mapping[str, str], *, live: bool
+) -> Iterator[Finding]:
     """Put a preset to the proof, one finding after the other; `live` asks its model for work, which may cost money."""
-    preset = settings.preset(name)
-    there = _installed(preset, environ)
+    preset, top = settings.preset(name), place.repository
+    there = _installed(preset, place, environ)
     yield there
     if there.ok is False:
         return
-    yield _version(preset, environ)
-    if live:
+    yield _version(preset, place, environ)
+    named = files_named(preset.command, top, environ)
+    if named.loose:
+        words = f"{', '.join(named.loose)}: not committed, and loops work on what is committed"
+        yield Finding("committed", False, words, "commit it, or name it by its full path")
+    elif live:
         with tempfile.TemporaryDirectory(prefix=f"loopr-{name}-") as folder:
-            yield from Trial(Path(folder).resolve(), settings, preset, environ).findings()
+            source = top if named.committed else None
+            yield from Trial(Path(folder).resolve(), settings, preset, environ, source).findings()
 
 
-def _installed(preset: Preset, environ: Mapping[str, str]) -> Finding:
+def _installed(preset: Preset, place: Place, environ: Mapping[str, str]) -> Finding:
     """Look for the program."""
-    if isinstance(preset.command, str):
+    program = program_of(preset.command, environ.get("PATH"), here_of(place))
+    if program is None and isinstance(preset.command, str):
         return Finding("installed", None, "a shell runs it, so that only a live proof can tell")
-    program = program_of(preset.command, environ.get("PATH"))
     if program is None:
         hint = f"install it: {preset.install}" if preset.install else "put it on the PATH, or name it in full"
         return Finding("installed", False, f"{preset.command[0]} is not on this machine", hint)
     return Finding("installed", True, program)
 
 
-def _version(preset: Preset, environ: Mapping[str, str]) -> Finding:
+def _version(preset: Preset, place: Place, environ: Mapping[str, str]) -> Finding:
     """Ask the program which version it is."""
     if preset.version is None:
         return Finding("version", None, "the preset does not say how to ask for it")
@@ -70,6 +79,7 @@ def _version(preset: Preset, environ: Mapping[str, str]) -> Finding:
         done = subprocess.run(
             argv,
             check=False,
+            cwd=here_of(place),
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -87,26 +97,33 @@ def _version(preset: Preset, environ: Mapping[str, str]) -> Finding:
 class Trial:
     """One live proof, in a repository that is there for nothing else."""
 
-    def __init__(self, root: Path, settings: Settings, preset: Preset, environ: Mapping[str, str]) -> None:
-        """Lay the repository out."""
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        preset: Preset,
+        environ: Mapping[str, str],
+        source: Path | None,
+    ) -> None:
+        """Lay the repository out, with what is committed in another where the agent needs that."""
         self._root, self._settings, self._preset = root, settings, preset
         self._environ = {key: value for key, value in environ.items() if not key.startswith("LOOPR")} | _IDENTITY
-        self._call("git", "init", "--quiet", "--initial-branch=main", str(root))
-        (root / "agents").mkdir()
+        lay_out(root, source, self._environ)
+        (root / "agents").mkdir(exist_ok=True)
         values = settings.shelf.find(preset.name).values
         (root / f"agents/{preset.name}.yml").write_text(json.dumps(_plain(values)))
         (root / "loopr.yml").write_text(json.dumps(self._own_settings()))
         for plan, (child, body) in _PLANS.items():
             outline = {"children": [{"id": child, "body": body}]}
             (root / f"{plan}.md").write_text(f"---\n{json.dumps(outline)}\n---\n# {plan}\n")
-        self._call("git", "-C", str(root), "add", "--all")
-        self._call("git", "-C", str(root), "commit", "--quiet", "--message=begin")
+        commit_all(root, self._environ)
 
     def _own_settings(self) -> dict[str, Any]:
         """Word the settings: one attempt, a short clock, and the lanes as the workspace has them."""
         name = self._preset.name
         lanes = _plain(self._settings.values.get("lanes") or {})
-        code = {"agent": name, "check": "grep -qi hello greeting.txt", "timeouts": {"wall_secs": ATTEMPT_SECS}}
+        check, clocks = f"grep -qi hello {GREETING}", {"wall_secs": ATTEMPT_SECS}
+        code = {"agent": name, "check": check, "timeouts": clocks}
         return {
             "types": {"plan": {"child": "code"}, "code": code},
             "retry": {"max_attempts": 1, "max_iterations": {"code": 1}},
@@ -183,12 +200,6 @@ class Trial:
             stderr=subprocess.PIPE,
             text=True,
         )
-
-    def _call(self, *argv: str) -> None:
-        """Run git."""
-        done = subprocess.run(argv, env=self._environ, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise WorldError(f"{' '.join(argv)}: {done.stderr.strip()}")
 
 
 def _end(engine: subprocess.Popen[str]) -> None:

@@ -60,6 +60,26 @@ def test_an_agent_that_works(repo: Repo) -> None:
     assert repo.events() == []
 
 
+@pytest.mark.parametrize("run", ["[./bin/pal]", "./bin/pal --fast", "[sh, bin/pal]"])
+def test_an_agent_whose_script_is_in_the_repository(repo: Repo, run: str) -> None:
+    """What is committed is there for the proof; what is not is named, and nothing is tried."""
+    repo.write({"bin/pal": f"#!/bin/sh\n. bin/words\n{WORKS}\n", "bin/words": "true\n"})
+    repo.write({"greeting.txt": "hello\n", ".gitignore": "*.txt\n", "specs/odd/plan.md": "# Odd\n"})
+    repo.write({"agents/mine.yml": f"run: {run}\nversion: [sh, bin/pal, --version]\n"})
+    (repo.root / "bin/pal").chmod(0o755)
+    early = repo.loopr("agent", "test", "mine", "--live", "--json", code=1).document["checks"]
+    assert [each["check"] for each in early] == ["installed", "version", "committed"]
+    assert early[-1]["text"].startswith("bin/pal: not committed")
+    repo.git("add", "--all", "--force")
+    repo.git("commit", "--quiet", "--message=pal")
+    before = repo.git("for-each-ref"), repo.git("worktree", "list"), repo.git("status", "--short")
+    found = repo.loopr("agent", "test", "mine", "--live", "--json", code=None).document["checks"]
+    told = {each["check"]: each["ok"] for each in found}
+    assert (told["answers"], told["edits"], told["stops"]) == (True, True, True), found
+    after = repo.git("for-each-ref"), repo.git("worktree", "list"), repo.git("status", "--short")
+    assert before == after
+
+
 def test_an_agent_that_does_nothing(repo: Repo) -> None:
     """An agent that changes nothing answers, and does not edit."""
     found = proof(repo, "true", "--live", code=1)

@@ -50,6 +50,33 @@ def test_the_presets_are_listed(repo: Path) -> None:
     assert rows["odd"]["problem"]
 
 
+def test_what_a_shell_runs_is_looked_for(repo: Path) -> None:
+    """A text for the shell is installed if its first word is a program of the workspace or the PATH."""
+    (repo / "bin").mkdir()
+    (repo / "bin/pal").write_text("#!/bin/sh\n")
+    (repo / "bin/pal").chmod(0o755)
+    (repo / "bin/plain").write_text("#!/bin/sh\n")
+    (repo / "agents").mkdir()
+    runs = {
+        "here": "./bin/pal --fast | tee log",
+        "path": "codex exec",
+        "plain": "./bin/plain",
+        "shell": "cd bin && ./pal",
+        "words": '"$PAL" --fast',
+        "listed": "[./bin/pal]",
+    }
+    for name, run in runs.items():
+        (repo / f"agents/{name}.yml").write_text(f"run: {run if run[0] == '[' else repr(run)}\n")
+    lines = loopr("-C", repo / "bin", "agent", "list").out.splitlines()
+    told = {line.split()[0]: line.partition(" ")[2].strip() for line in lines}
+    there = {name for name in runs if told[name].startswith("installed")}
+    assert there == {"here", "path", "listed"}
+    assert all(told[name].startswith("a shell runs it") for name in runs.keys() - there), told
+    row = loopr("-C", repo, "agent", "show", "here", "--json").document["agent"]
+    assert (row["program"], row["shell"]) == (str(repo / "bin/pal"), True)
+    assert loopr("-C", repo, "agent", "test", "here").out.startswith("ok     installed")
+
+
 def test_a_preset_is_shown_whole(repo: Path) -> None:
     """`agent show` tells command, environment, lane, reader, signs, and how the client is installed."""
     done = loopr("-C", repo, "agent", "show", "claude")

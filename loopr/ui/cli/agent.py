@@ -14,7 +14,7 @@ import click
 from loopr.ui import render, views
 from loopr.ui.checkup.rows import finding_lines
 from loopr.ui.cli.frame import Frame, framed
-from loopr.ui.presets import Row, preset_row, preset_rows, preset_words
+from loopr.ui.presets import Row, here_of, preset_row, preset_rows, preset_words
 from loopr.wiring import wall_clock
 
 WIDEST = len("installed")
@@ -29,7 +29,8 @@ def agent_verb() -> None:
 @framed
 def list_verb(frame: Frame) -> None:
     """List the agent presets: shipped ones, those of the workspace's agents/ folder, and those of loopr.yml."""
-    rows = preset_rows(frame.workspace.settings, os.environ.get("PATH"))
+    workspace = frame.workspace
+    rows = preset_rows(workspace.settings, os.environ.get("PATH"), here_of(workspace.place))
     if frame.as_json:
         frame.document(views.document(wall_clock(), {"agents": rows}))
         return
@@ -42,7 +43,11 @@ def list_verb(frame: Frame) -> None:
 
 def _state(row: Row) -> str:
     """Say in a word whether a preset can be used."""
-    return "wrong" if row["problem"] else "installed" if row["program"] else "not found"
+    if row["problem"]:
+        return "wrong"
+    if row["program"]:
+        return "installed"
+    return "a shell runs it" if row["shell"] else "not found"
 
 
 def _told(row: Row) -> str:
@@ -59,12 +64,14 @@ def _told(row: Row) -> str:
 @framed
 def show_verb(frame: Frame, name: str) -> None:
     """Show one preset: its command, environment, lane and reader, and what its messages mean."""
-    row = preset_row(frame.workspace.settings.preset(name), os.environ.get("PATH"))
+    workspace = frame.workspace
+    preset = workspace.settings.preset(name)
+    row = preset_row(preset, os.environ.get("PATH"), here_of(workspace.place))
     if frame.as_json:
         frame.document(views.document(wall_clock(), {"agent": row}))
         return
     frame.lines(render.block([(key, render.plain(words)) for key, words in preset_words(row)]))
-    if row["program"] is None and row["install"]:
+    if row["program"] is None and row["install"] and not row["shell"]:
         frame.note(f"it is not on this machine: {render.plain(row['install'])}")
 
 
@@ -77,7 +84,8 @@ def test_verb(frame: Frame, name: str, live: bool) -> int:
     from loopr.ui.trial import try_agent
 
     rows = []
-    for found in try_agent(frame.workspace.settings, name, os.environ, live=live):
+    workspace = frame.workspace
+    for found in try_agent(workspace.settings, workspace.place, name, os.environ, live=live):
         rows.append(found)
         if not frame.as_json:
             frame.lines(finding_lines([found], render.Paint(frame.color), WIDEST, wall_clock()))
