@@ -25,7 +25,7 @@ from loopr.ui.unattended import serves, tell_landing, unattended, unpaid
 from loopr.ui.unread import behind, is_served, unread, unread_anywhere
 from loopr.ui.views import Row
 from loopr.ui.whereabouts import whereabouts
-from loopr.wiring import Scenery, Workspace
+from loopr.wiring import Scenery, Workspace, differs
 
 if TYPE_CHECKING:
     from loopr.core.forest import Forest
@@ -87,13 +87,22 @@ def listed(workspace: Workspace, seen: Scenery, loops: Iterable[Loop]) -> Row:
     return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, chosen))}
 
 
+def _to_start(workspace: Workspace, scene: Scene) -> list[str]:
+    """Name the plan files that a start would take up: no text that is offered, or was rejected."""
+    offers = {bound.source: scene.loops[plan].offers for plan, bound in scene.shared.plans.items()}
+    told = {name: {each.offered, *each.rejected} - {""} for name, each in offers.items()}
+    root = workspace.place.root
+    found = workspace.changed_sources(scene)
+    return [each for each in found if all(differs(root / each, known) for known in told[each])]
+
+
 def status(workspace: Workspace, seen: Scenery) -> Row:
     """Return what the workspace as a whole is doing; on a full disk nobody could have written down that it is."""
     from loopr.ui.convoys import progress_row  # no other view of many loops needs it
     from loopr.world.host_facts import is_full
 
     engine = workspace.engine()
-    body = views.status(seen.scene, seen.now, engine, workspace.changed_sources(seen.scene))
+    body = views.status(seen.scene, seen.now, engine, _to_start(workspace, seen.scene))
     body["unread"] = unread_anywhere(workspace, seen.scene)
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
     body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]

@@ -166,7 +166,7 @@ def enqueue(
     back = put_back(engine, [plan.id]).back if cleared else ()  # whoever takes the plan away takes it all
     events += engine.rescan(plan.id)
     events += take_up(engine, workspace, plan.id)
-    done = _summary(engine, plan.id, before, events)
+    done = summary(engine, plan.id, before, events)
     remarks = reading_remarks(engine.forest, plan.text, plan.artifact) if fresh else ()
     edited = loop is not None and fresh
     return done._replace(put_back=back, absent=(*map(str, absent + unlikely),), remarks=remarks, edited=edited)
@@ -176,7 +176,7 @@ def _as_it_was(engine: Engine, workspace: Workspace, plan: Plan, before: Mapping
     """Go on with what counts of a plan, while its file waits for a person's word."""
     events = engine.rescan(plan.id)
     events += take_up(engine, workspace, plan.id)
-    return _summary(engine, plan.id, before, events)._replace(waits=True)
+    return summary(engine, plan.id, before, events)._replace(waits=True)
 
 
 def _binding(engine: Engine, workspace: Workspace, plan: Plan) -> Bound | None:
@@ -320,16 +320,16 @@ def loops_of(forest: Forest, plan: str) -> dict[str, Loop]:
     return declared | {each.id: each for each in gone}
 
 
-def _summary(engine: Engine, plan_id: str, before: Mapping[str, Loop], events: list[Event]) -> Enqueued:
-    """Say what a request has come to: the loops of a plan as they were beside those that are there now."""
-    after = loops_of(engine.forest, plan_id)
+def summary(engine: Engine, plan: str, before: Mapping[str, Loop], events: list[Event]) -> Enqueued:
+    """Say what a request or a word has come to: loops of a plan as they were, and as they are."""
+    after = loops_of(engine.forest, plan)
     found = whole_meaning(engine.forest.tree, before, after, engine.mind.find_entry)
-    prefix = f"{engine.forest.policy.artifacts_dir}/{plan_id}/"
+    prefix = f"{engine.forest.policy.artifacts_dir}/{plan}/"
     problems = engine.forest.shared.problems
     settled = tuple(dict.fromkeys(each.loop for each in events if isinstance(each, Settled)))
     return Enqueued(
-        plan_id,
-        plan_id in before,
+        plan,
+        plan in before,
         declared=found.new,
         settled=settled,
         changed=found.again,
@@ -343,5 +343,5 @@ def _summary(engine: Engine, plan_id: str, before: Mapping[str, Loop], events: l
         terms=tuple(each._asdict() for each in found.terms),
         text=found.text,
         later=found.later,
-        behind=is_awaited(engine, plan_id) if not engine.settles else False,
+        behind=is_awaited(engine, plan) if not engine.settles else False,
     )

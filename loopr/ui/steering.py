@@ -40,8 +40,9 @@ from loopr.ui.meant import meant_by
 from loopr.ui.names import find_id
 from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.older import asks_to_redo, depending_words, is_left, some
-from loopr.ui.requests import Confirm
+from loopr.ui.requests import Confirm, Enqueued, loops_of, summary
 from loopr.ui.shown import ensure_shown, shown_at, shown_now
+from loopr.ui.taken_up import take_up
 from loopr.ui.unattended import tell_landing, unattended
 from loopr.ui.views import Row, document, loop_row
 from loopr.ui.vocabulary import DID, HELD, LANE, PROJECT, RULES, Asker, Wish, check
@@ -52,6 +53,7 @@ STOPPED = DID[e.Stopped]
 _AGAIN = frozenset({"reset", "retry"})
 _HOLDS = frozenset({"pause", "resume", "cancel", "clear", "retry"})
 """Wishes that need no settings but those from before."""
+_WORDS_ON_FILES = frozenset({"approve", "reject"})
 _FLAGS = ("all", "now", "fresh", "stale", "file")
 _LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING})
 
@@ -64,6 +66,7 @@ class Answer(NamedTuple):
     unchanged: tuple[Row, ...]
     more: Row
     groups: tuple[Group, ...] = ()
+    edits: tuple[Enqueued, ...] = ()  # what came of words on files, by plan
 
     def document(self) -> Row:
         """Return the document of the answer."""
@@ -91,9 +94,11 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         bases = _follow_bases(engine, workspace, wish)
         course.read = partial(kept_file, engine)
         before = of_plans(engine)
+        loops = _with_offers(engine.forest) if wish.name in _WORDS_ON_FILES else {}
         engine.mind.decide(course)
         bring_in_line(engine, course.events, before)
-    answer = course.answer(engine.forest, engine.mind.now())
+        edits = tuple(_edit(engine, workspace, course.events, loops[plan], plan) for plan in loops)
+    answer = course.answer(engine.forest, engine.mind.now())._replace(edits=edits)
     holder = workspace.engine()
     tell_landing((gate for row in answer.done if row["loop"] for gate in row["loop"]["gates"]), holder)
     alone = unattended(engine.forest, answer.now, holder)
@@ -127,6 +132,26 @@ def deciding(workspace: Workspace) -> Iterator[Engine]:
         except EngineHeld:  # whoever that is, and even if it has gone by now: what is decided is journalled
             engine = stack.enter_context(workspace.visit())
         yield engine
+
+
+def _with_offers(forest: Forest) -> dict[str, dict[str, Loop]]:
+    """Return the loops of each plan of which a file waits for a word, as they are before that."""
+    plans = dict.fromkeys(forest.loops[each].plan for each in sorted(forest.tree.offered))
+    return {plan: loops_of(forest, plan) for plan in plans}
+
+
+def _edit(
+    engine: Engine,
+    workspace: Workspace,
+    events: list[Event],
+    before: Mapping[str, Loop],
+    plan: str,
+) -> Enqueued:
+    """Say what a word on a file has come to in a plan, once its declared loops are settled."""
+    with suppress(WorldError):  # the next run settles them
+        if any(isinstance(each, e.ArtifactAccepted) for each in events):
+            events = [*events, *take_up(engine, workspace, plan)]
+    return summary(engine, plan, before, events)._replace(problems=())
 
 
 def _rehearse(workspace: Workspace, course: Course) -> Answer:

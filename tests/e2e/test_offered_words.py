@@ -33,6 +33,33 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
         yield repo
 
 
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_an_edit_that_is_offered(repo: Repo, verb: str) -> None:
+    """No start is proposed, `land` names it and asks, and a word says what it has come to."""
+    repo.script("code", f"{CODE}; echo x > $(basename $(dirname $LOOPR_LOOP))")
+    repo.write({"plan.md": "---\nid: demo\nspecs: [{id: busy, phases: [{id: q}, {id: r}]}]\n---\n"})
+    process = repo.begin("start", "plan.md")
+    repo.heard()
+    repo.write({"plan.md": "---\nid: demo\nspecs: [{id: busy, phases: [{id: q}, {id: s}]}]\n---\n"})
+    repo.loopr("start", "--no-run", "plan.md")
+    warned = "plan.md has changed: start it again"
+    body = repo.loopr("status", "--json").document
+    assert ([each["loop"] for each in body["offered"]], body["warnings"]) == (["demo"], [])
+    repo.gates["busy"].open()
+    process.ended()
+    told = "specs/demo/plan.md is offered: it changed while demo/busy/q/code"
+    assert told in repo.loopr("land", "--dry-run", "demo").err
+    assert told in repo.loopr("land", "demo", code=2).err
+    said = repo.loopr(verb, "demo", "--file").out.splitlines()
+    came = "demo: 2 new (1 written out in the plan), 2 gone" if verb == "approve" else ""
+    assert [each for each in said if each.startswith("demo: ")] == [came] * bool(came), said
+    assert ("  demo/busy/r is gone" in "\n".join(said)) == (verb == "approve")
+    assert warned not in repo.loopr("status").out
+    repo.write({"plan.md": "---\nid: demo\nspecs: [{id: busy, phases: [{id: q}]}]\n---\n"})
+    assert warned in repo.loopr("status").out
+    assert "is offered" not in repo.loopr("land", "--dry-run", "demo", code=None).err
+
+
 def offered(repo: Repo) -> Process:
     """Work until a file that takes a phase away is offered for the complete spec."""
     repo.drop("demo/s/spec.md", SPEC)

@@ -16,6 +16,7 @@ import click
 
 from loopr import wiring
 from loopr.core.model import Loop
+from loopr.core.offering import offered_words
 from loopr.core.scene import Scene
 from loopr.errors import EngineHeld, LooprError, Problem, UserError
 from loopr.ui import render
@@ -108,7 +109,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
             all_of_it = f"all that has landed of {plan.id}" if half is not None else f"all of {plan.id}"
             return Told(onto, built, remark=f"{onto} has {all_of_it} already", half=half)
         problems = *home_problems(ground, built), *_suspicious(ground, scene, onto)
-        for line in doubt_lines(scene, plan.id) if how.dry_run or how.yes else ():
+        for line in _to_know(scene, plan) if how.dry_run or how.yes else ():
             frame.note(render.plain(line))
         if problems or how.dry_run:
             return Told(onto, built, problems=problems, half=half)
@@ -246,8 +247,16 @@ def _unexplained(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate)
 
 
 def _doubts(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate) -> str:
-    """Say what a person should know before they say yes: of the branch, and of loops that are stale."""
-    return "; ".join(filter(None, [_unexplained(ground, scene, plan, built), *doubt_lines(scene, plan.id)]))
+    """Say what a person should know before they say yes: of the branch, and of its loops."""
+    moved = _unexplained(ground, scene, plan, built)
+    return "; ".join(filter(None, [moved, *_to_know(scene, plan)]))
+
+
+def _to_know(scene: Scene, plan: Loop) -> Iterator[str]:
+    """Say which files of a plan wait for a word, and so do not count, and what of it is stale."""
+    offered = (scene.loops[each] for each in sorted(scene.tree.offered))
+    yield from (offered_words(scene, each) for each in offered if each.plan == plan.id)
+    yield from doubt_lines(scene, plan.id)
 
 
 def _ask(built: HomeCandidate, unexplained: str, half: Half | None, yes: bool, *, is_judged: bool) -> None:

@@ -16,6 +16,7 @@ import click
 from loopr.core.shared import WORKSPACE
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.edits import details, headline, is_unchanged
 from loopr.ui.groups import PROJECT, VERBS, told
 from loopr.ui.options import YES, Option
 from loopr.ui.steering import MOST_NAMED, Answer, fulfil
@@ -50,6 +51,10 @@ def steer(frame: Frame, wish: Wish, *, yes: bool = False) -> None:
     for said in answer.more.get("bases", ()):
         frame.note(render.plain(said))
     frame.lines(_lines(wish, answer, frame.room))
+    for each in answer.edits:
+        if not is_unchanged(each):
+            below = (f"  {line}" for line in details(each))
+            frame.lines(map(render.plain, [f"{each.plan}: {headline(each)}", *below]))
     for row in answer.unchanged:
         frame.note(render.plain(f"{_called(row['id'])}: {row['why']}"))
     for group in answer.groups:
