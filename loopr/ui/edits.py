@@ -38,6 +38,12 @@ def is_unchanged(done: Enqueued) -> bool:
     )
 
 
+def remarks_on(done: Enqueued) -> Iterator[str]:
+    """Give what is remarked on a plan before anything of it runs."""
+    yield from filter(None, (*done.remarks, done.base, *done.uncommitted, *done.unjudged))
+    yield from (*done.absent, *done.unreadable)
+
+
 def headline(done: Enqueued) -> str:
     """Say in one line what an edit comes to, or that nothing has changed."""
     if done.then:

@@ -33,7 +33,7 @@ _BUILT_IN = re.compile(
 HINT = "install it, put its folder on the PATH, or name another one"
 
 
-class _Need(NamedTuple):
+class Need(NamedTuple):
     """Something that is begun for a loop: where it is written, what it is, and the agent that it is of."""
 
     key: str
@@ -56,32 +56,48 @@ def missing_programs(
     `entries` are what the plan file declares; None: its loop has to find that out. With `texts` it lists those which a
     shell would look for in vain, as far as a text for the shell is one plain command; else those of all other commands.
     """
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for own, need in needs_of(workspace, entries, source):
+        program = _program_of(own, need, texts=texts)
+        if program and all(_is_missing(program, path) for path in _paths(workspace, own, need.agent)):
+            key, where = need.key, need.where
+            if own.wrap is not None and program == own.wrap[0]:
+                key = f"types.{own.name}.wrap"
+                where = workspace.settings.origin(key)
+            found.setdefault((program, _hint(need, program)), []).append((where, key))
+    named = ((f"there is no program {each}", hint, at) for (each, hint), at in found.items())
+    return [told(*each) for each in named]
+
+
+def needs_of(
+    workspace: Workspace,
+    entries: Iterable[Entry] | None,
+    source: str,
+) -> Iterator[tuple[TypeSettings, Need]]:
+    """Give all that a plan, and the types it can lead to, would begin, each with its type."""
     types, root = workspace.settings.types, workspace.policy.root_type
     work = _down(types, root) if entries is None else _declared(types, types[root].child, entries)
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for own, entry in work:
-        for need in (*_workers(workspace, own, entry, source), *_judges(workspace, own, entry, source)):
-            program = _program_of(own, need, texts=texts)
-            if program and all(_is_missing(program, path) for path in _paths(workspace, own, need.agent)):
-                key, where = need.key, need.where
-                if own.wrap is not None and program == own.wrap[0]:
-                    key = f"types.{own.name}.wrap"
-                    where = workspace.settings.origin(key)
-                found.setdefault((program, _hint(need, program)), []).append((where, key))
-    return [_told(program, hint, dict.fromkeys(places)) for (program, hint), places in found.items()]
+        yield from ((own, need) for need in _workers(workspace, own, entry, source))
+        yield from ((own, need) for need in _judges(workspace, own, entry, source))
 
 
-def _told(program: str, hint: str, places: Iterable[tuple[str, str]]) -> Problem:
-    """Say once that a program is not there, with all that name it; the first place is where to begin."""
-    (where, key), *more = places
-    others = ", ".join(f"{name} ({at})" if at else name for at, name in more[:MOST_PLACES])
-    rest = f" and {len(more) - MOST_PLACES} more" if len(more) > MOST_PLACES else ""
-    return Problem(
-        f"{key}: there is no program {program}" + (f"; named too by {others}{rest}" if more else ""), where, hint
-    )
+def told(
+    words: str,
+    hint: str,
+    places: Iterable[tuple[str, str]],
+    *,
+    link: str = "named too by",
+    most: int = MOST_PLACES,
+) -> Problem:
+    """Say once what holds of several places and keys; the first place is where to begin."""
+    (where, key), *more = dict.fromkeys(places)
+    others = ", ".join(f"{name} ({at})" if at else name for at, name in more[:most])
+    rest = f" and {len(more) - most} more" if len(more) > most else ""
+    return Problem(f"{key}: {words}" + (f"; {link} {others}{rest}" if more else ""), where, hint)
 
 
-def _program_of(own: TypeSettings, need: _Need, *, texts: bool) -> str:
+def _program_of(own: TypeSettings, need: Need, *, texts: bool) -> str:
     """Return the program that something begins; the check of an entry is foretold as a text is, and refuses nothing."""
     of_entry = need.key == "check"
     if texts:
@@ -89,27 +105,27 @@ def _program_of(own: TypeSettings, need: _Need, *, texts: bool) -> str:
     return "" if of_entry else _program(own, need.command)
 
 
-def _hint(need: _Need, program: str) -> str:
+def _hint(need: Need, program: str) -> str:
     """Say what to do about a program that is not there."""
     if need.agent is None or not need.agent.install or need.agent.command[0] != program:
         return HINT
     return f"install it with `{need.agent.install}`, put its folder on the PATH, or name another agent"
 
 
-def _workers(workspace: Workspace, own: TypeSettings, entry: Entry | None, source: str) -> Iterator[_Need]:
+def _workers(workspace: Workspace, own: TypeSettings, entry: Entry | None, source: str) -> Iterator[Need]:
     """Give what may do the work of a loop: its own command or agent, then those that stand in or take over."""
     place = f"{source}:{entry.position.line}:{entry.position.col}" if entry is not None else ""
     if entry is not None and entry.run is not None:
-        yield _Need("run", place, entry.run)
+        yield Need("run", place, entry.run)
         return
     if entry is not None and entry.agent is not None:
         preset = workspace.settings.preset(entry.agent)
-        yield _Need("agent", place, preset.command, preset)
+        yield Need("agent", place, preset.command, preset)
     elif own.agent is not None:
         yield _agents_need(workspace, own, "agent", own.agent)
     elif own.run is not None:
         key = f"types.{own.name}.run"
-        yield _Need(key, workspace.settings.origin(key), own.run)
+        yield Need(key, workspace.settings.origin(key), own.run)
     policy = workspace.policy.types[own.name]
     for failure, step in policy.escalate.items():
         yield _agents_need(workspace, own, f"escalate.{failure}", step.agent)
@@ -117,26 +133,26 @@ def _workers(workspace: Workspace, own: TypeSettings, entry: Entry | None, sourc
         yield _agents_need(workspace, own, "fallback", name)
 
 
-def _judges(workspace: Workspace, own: TypeSettings, entry: Entry | None, source: str) -> Iterator[_Need]:
+def _judges(workspace: Workspace, own: TypeSettings, entry: Entry | None, source: str) -> Iterator[Need]:
     """Give what judges the work of a loop; one that just does the work has judges of the last type as well."""
     own = (workspace.settings.leaf_of(own.name) if entry is not None and entry.just_works else None) or own
     said, check = entry.check if entry is not None else None, own.check
     if entry is not None and said is not None:
         check = None
         if (command := check_of(said)) is not None:
-            yield _Need("check", f"{source}:{entry.position.line}:{entry.position.col}", command)
+            yield Need("check", f"{source}:{entry.position.line}:{entry.position.col}", command)
     for name, command in (("check", check), ("review", own.review)):
         if command is not None:
             key = f"types.{own.name}.{name}"
-            yield _Need(key, workspace.settings.origin(key), command)
+            yield Need(key, workspace.settings.origin(key), command)
     if own.review_agent is not None:
         yield _agents_need(workspace, own, "review", own.review_agent)
 
 
-def _agents_need(workspace: Workspace, own: TypeSettings, name: str, agent: str) -> _Need:
+def _agents_need(workspace: Workspace, own: TypeSettings, name: str, agent: str) -> Need:
     """Say what is begun where an agent is named under a key of a type."""
     key, preset = f"types.{own.name}.{name}", workspace.settings.preset(agent)
-    return _Need(key, workspace.settings.origin(key), preset.command, preset)
+    return Need(key, workspace.settings.origin(key), preset.command, preset)
 
 
 def _down(types: Types, name: str | None) -> Iterator[tuple[TypeSettings, Entry | None]]:

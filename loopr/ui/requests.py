@@ -29,6 +29,7 @@ from loopr.ui.mending import put_back
 from loopr.ui.nearby import meant_instead
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import absent_programs
+from loopr.ui.shells import unreadable_texts
 from loopr.ui.taken_up import is_awaited, take_up
 from loopr.wiring import Workspace
 from loopr.world.settings.presets import instead_of
@@ -59,9 +60,10 @@ class Plan(NamedTuple):
 class Enqueued(NamedTuple):
     """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git.
 
-    `absent` says which programs it needs that are not here, `remarks` what may be meant otherwise than it is read,
-    `behind` whether the engine has not taken up all of it yet. The rest is as in a `Meaning`; `edited` is whether its
-    file is another than the one that counted. One that `waits` for a person's word has changed nothing yet; `then`
+    `absent` says which programs it needs that are not here, `unreadable` what of it sh could not
+    run, `remarks` what may be meant otherwise than it is read, `behind` whether the engine has not
+    taken up all of it yet. The rest is as in a `Meaning`; `edited` is whether its file is another
+    than the one that counted. One that `waits` for a person's word has changed nothing yet; `then`
     says what it comes to.
     """
 
@@ -89,6 +91,7 @@ class Enqueued(NamedTuple):
     unjudged: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
@@ -145,14 +148,12 @@ def enqueue(
     repo, top = _home(engine, workspace, plan)
     if loop is None and top is not None:
         _check_repository(workspace, plan, repo, top)
-    absent, unlikely = list[Problem](), list[Problem]()
+    foretold: dict[str, Any] = {}
     cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
         check_likeness(engine.forest.policy, plan.source, plan.text, plan.artifact, confirm)
         _check_agents(workspace, plan)
-        absent, unlikely = absent_programs(engine.forest, workspace, plan.artifact, plan.source)
-        if absent and to_run:
-            raise SettingsError("", problems=absent)
+        foretold = _foretell(engine, workspace, plan, to_run=to_run)
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
         _copy(engine, bound, plan, confirm)
@@ -169,7 +170,16 @@ def enqueue(
     done = summary(engine, plan.id, before, events)
     remarks = reading_remarks(engine.forest, plan.text, plan.artifact) if fresh else ()
     edited = loop is not None and fresh
-    return done._replace(put_back=back, absent=(*map(str, absent + unlikely),), remarks=remarks, edited=edited)
+    return done._replace(put_back=back, remarks=remarks, edited=edited, **foretold)
+
+
+def _foretell(engine: Engine, workspace: Workspace, plan: Plan, *, to_run: bool) -> dict[str, Any]:
+    """Say which programs are not here and what sh could not run; refuse what could not run now."""
+    of_plan = engine.forest, workspace, plan.artifact, plan.source
+    (absent, unlikely), unreadable = absent_programs(*of_plan), unreadable_texts(*of_plan)
+    if absent and to_run:
+        raise SettingsError("", problems=[*absent, *unlikely, *unreadable])
+    return {"absent": (*map(str, absent + unlikely),), "unreadable": (*map(str, unreadable),)}
 
 
 def _as_it_was(engine: Engine, workspace: Workspace, plan: Plan, before: Mapping[str, Loop]) -> Enqueued:

@@ -18,6 +18,11 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _PART = re.compile(r"""'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)""", re.DOTALL)
+_DOCUMENT = re.compile(
+    r"""(?<!<)<<-?[ \t]*(?P<quote>['"\\]?)(?P<end>[\w.-]+)['"]?(?P<rest>[^\n]*)\n"""
+    r"""(?:.*?\n)??\t*(?P=end)(?:\n|\Z)""",
+    re.DOTALL,
+)
 _ESCAPED = re.compile(r'\\([$`"\\\n])')
 _HERE = re.compile(r"(?:\$LOOPR_WORKTREE|\$\{LOOPR_WORKTREE\}|\{worktree\})(?=/|$)")
 _STANDING = re.compile(r"(?:\$PWD|\$\{PWD\})(?=/|$)")
@@ -75,7 +80,7 @@ def _named(command: Command | None, of_words: Reader) -> Iterator[str]:
 def _in_text(text: str, folders: Folders, of_words: Reader) -> Iterator[str]:
     """Give the paths in a text for the shell, each from where the shell stands by then."""
     outer: list[Folders] = []
-    for words, end in _commands_of(text):
+    for words, end in commands_of(text):
         if words[:1] and words[0] in _GOES:
             folders = _gone(words[1:], folders)
         else:
@@ -87,8 +92,8 @@ def _in_text(text: str, folders: Folders, of_words: Reader) -> Iterator[str]:
                 folders = outer.pop()
 
 
-def _commands_of(text: str) -> Iterator[tuple[list[str], str]]:
-    """Split a text into simple commands, each with the signs that end it."""
+def commands_of(text: str) -> Iterator[tuple[list[str], str]]:
+    """Split a text for the shell into simple commands, each with the signs that end it."""
     words: list[str] = []
     for token in _TOKEN.finditer(text):
         if token["end"]:
@@ -107,10 +112,15 @@ def _bare(part: re.Match[str]) -> str:
     return _ESCAPED.sub(r"\1", double) if double is not None else escaped.strip("\n")
 
 
+def without_documents(text: str) -> str:
+    """Leave out of a text for the shell what it gives to commands as their input (`<<END`)."""
+    return _DOCUMENT.sub(r"\g<rest>\n", text)
+
+
 def _gone(words: Sequence[str], folders: Folders) -> Folders:
     """Return where the shell stands after it has gone somewhere."""
     to = next((each for each in words if not each.startswith("-")), "")
-    return _below(folders, to) or tuple(dict.fromkeys((_ROOT, *folders)))
+    return below(folders, to) or tuple(dict.fromkeys((_ROOT, *folders)))
 
 
 # --- the words of one command ---------------------------------------------------------------------------------------
@@ -141,7 +151,7 @@ def _moved(words: Sequence[str], folders: Folders) -> Folders:
     """Return where a command runs that may be told to go to a folder first."""
     also = [after for before, after in zip(words, words[1:], strict=False) if before in _FOLDER_WORDS]
     also += [found["folder"] for each in words if (found := _FOLDER_OPTION.fullmatch(each)) and found["folder"]]
-    return tuple(dict.fromkeys((*folders, *(path for each in also for path in _below(folders, each)))))
+    return tuple(dict.fromkeys((*folders, *(path for each in also for path in below(folders, each)))))
 
 
 def _paths(word: str, folders: Folders) -> Iterator[str]:
@@ -150,11 +160,11 @@ def _paths(word: str, folders: Folders) -> Iterator[str]:
     if found:
         yield from _paths(found[1], folders)
     if not word.startswith("-"):
-        yield from _below(folders, word.partition("::")[0])
+        yield from below(folders, word.partition("::")[0])
 
 
-def _below(folders: Folders, word: str) -> Folders:
-    """Return what a word means in each folder; nothing if it lies outside or its name is not known."""
+def below(folders: Folders, word: str) -> Folders:
+    """Return the path that a word means in each folder; nothing if it is outside or not known."""
     if _HERE.match(word):
         word, folders = _HERE.sub(_ROOT, word), (_ROOT,)
     word = _STANDING.sub(_ROOT, word)
@@ -177,7 +187,7 @@ def _run_by_python(words: Sequence[str], folders: Folders) -> Iterator[str]:
         else:
             paths = [f"{word}/{_MAIN}"]
         for each in paths:
-            yield from _below(folders, each)
+            yield from below(folders, each)
         return
 
 

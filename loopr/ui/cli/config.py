@@ -80,12 +80,16 @@ def _ways(workspace: Workspace) -> dict[str, str]:
 
 def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
     """Return what sound settings ask for and this machine does not have."""
+    from loopr.core.policy import DEFAULT_PROJECT
     from loopr.ui.programs import missing_programs
+    from loopr.ui.shells import shell_problems
     from loopr.world.notify import INSTALL, lacks
 
     missing = lacks(workspace.settings.notify)
     silent = (Problem(missing, "notify", INSTALL),) if missing else ()
-    return (*silent, *missing_programs(workspace, None, ""), *missing_programs(workspace, None, "", texts=True))
+    unread = shell_problems(workspace, None, "", DEFAULT_PROJECT)
+    needed, named = (missing_programs(workspace, None, "", texts=each) for each in (False, True))
+    return (*silent, *needed, *named, *unread)
 
 
 def _problems(workspace: Workspace) -> tuple[Problem, ...]:

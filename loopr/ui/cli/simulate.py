@@ -78,7 +78,8 @@ def _top(frame: Frame, engine: Engine, plan: str) -> tuple[str, list[str]]:
     done = enqueue(engine, frame.workspace, found, lambda text: True, to_run=False)
     if done.problems:
         raise PlanError("", problems=[Problem(text) for text in done.problems])
-    return done.plan, [*done.absent, *uncommitted(engine, frame.workspace, done.plan)]
+    lying = uncommitted(engine, frame.workspace, done.plan)
+    return done.plan, [*done.absent, *done.unreadable, *lying]
 
 
 def _known(frame: Frame, engine: Engine, plan: str, path: Path) -> str:

@@ -25,7 +25,7 @@ from loopr.ui.cli.held import offer_held
 from loopr.ui.cli.word import word_of
 from loopr.ui.driven_too import driven_too_words
 from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
-from loopr.ui.edits import details, headline, is_unchanged
+from loopr.ui.edits import details, headline, is_unchanged, remarks_on
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
@@ -163,7 +163,7 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, *, ends: bool = True) 
     frame.note(f"{done.plan}: {headline(done)}")
     if without := _without_outline(forest, done.plan):
         frame.note(f"  {without}")
-    for remark in filter(None, (*done.remarks, done.base, *done.uncommitted, *done.unjudged, *done.absent)):
+    for remark in remarks_on(done):
         frame.note(f"  {remark}")
     for loop in sorted(forest.tree.offered):
         if forest.loops[loop].plan == done.plan:
