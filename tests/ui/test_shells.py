@@ -176,3 +176,16 @@ def test_faults_are_data_too(desk: Desk) -> None:
     (row,) = desk("start", "--dry-run", path, "--json").document["plans"]
     (told,) = row["unreadable"]
     assert told.startswith("plan.md:4:5 run: sh cannot read it")
+
+
+@needs_plain_sh
+@pytest.mark.parametrize("options", [["--dry-run"], ["--no-run"]])
+def test_a_goal_is_told_what_a_plan_is(desk: Desk, options: list[str]) -> None:
+    """What is foretold of a plan is told of a goal: files, programs and texts."""
+    desk.write(".gitignore", ".venv\n")
+    for check in (".venv/bin/pytest", "[[ -f x ]]", "frobnicate"):
+        words = ["goal", f"Get {check}", "--check", check, "--run", "./nope.sh"]
+        said = desk(*words, *options).err
+        assert "neither committed nor here: " in said
+        assert "nope.sh" in said
+        assert ("[[" in said, "frobnicate" in said) == ("[[" in check, "frob" in check)

@@ -11,6 +11,7 @@ import click
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.start import start_verb
+from loopr.ui.edits import remarks_on
 from loopr.ui.enqueueing import rehearse
 from loopr.ui.gate import pass_gate
 from loopr.ui.goals import Wanted, ensure_free, judged_by, place_goal, write_goal
@@ -58,6 +59,8 @@ def goal_verb(
         frame.document(admitted.document(workspace) | {"file": plan.source, "text": plan.text})
         return 0
     frame.lines(plan.text.splitlines())
+    for remark in (each for done in admitted.done for each in remarks_on(done)):
+        frame.note(render.plain(remark))
     frame.note(f"would be written to {render.plain(plan.source)}, and started")
     if judges:
         frame.note(render.plain(judges))
