@@ -5,15 +5,16 @@ Must never commit anything, nor know what a command is for.
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from loopr.core.entries import Command
 from loopr.engine import Engine
-from loopr.ui.programs import plain_words
+from loopr.ui.begun import run_files_in, scripts_in
 from loopr.wiring import Workspace
 from loopr.world.settings import Settings
 
@@ -21,40 +22,110 @@ if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
 
 MOST_NAMED, MOST_LOOPS = 5, 200
-_ELSEWHERE = re.compile(r"/|~|\.\./|.*[{$]")
 _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
+_HOOKS = ("post_create", "pre_run", "post_run")
+
+
+class _Outset(NamedTuple):
+    """Where loops begin: repository, commit and settings, what is copied, and what a setup makes.
+
+    `words` are all that the setup names, `made` those that are nothing in the commit.
+    """
+
+    ground: Ground
+    commit: str
+    settings: Settings
+    copied: tuple[str, ...]
+    words: tuple[str, ...]
+    made: tuple[str, ...]
+
+    @property
+    def is_set_up(self) -> bool:
+        """Say whether anything is made in each worktree."""
+        return self.settings.worktrees.setup is not None
 
 
 def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
     """Say which files that commands of a plan name they would not find as they are here, and what to do."""
     from loopr.grounds import ground_of_plan, stands_at
     from loopr.world.judges import paths_in
-    from loopr.world.repo.include import ignored_among, included
-    from loopr.world.repo.named import only_here
 
     forest = engine.forest
     bound = forest.shared.plans.get(plan)
     if bound is None or not bound.base_commit or forest.tree.done(plan):
         return ()
-    commands = [*_commands(workspace.settings.of_project(forest.loops[plan].project)), *_own_commands(engine, plan)]
-    words = dict.fromkeys(path for command in commands for path in paths_in(_read_by(command)))
-    ground = ground_of_plan(workspace, forest, plan) if words else None  # slow to open
+    settings = workspace.settings.of_project(forest.loops[plan].project)
+    commands = [*_commands(settings), *_own_commands(engine, plan)]
+    words = list(dict.fromkeys(path for each in commands for path in paths_in(_read_by(each))))
+    top = workspace.place.repository or workspace.place.root
+    copies = (top / (settings.worktrees.include or ".")).is_file()
+    ground = ground_of_plan(workspace, forest, plan) if words or copies else None  # slow to open
     if ground is None:
         return ()
-    commit = stands_at(ground, forest, plan) or bound.base_commit
-    absent = only_here(ground, commit, list(words))
-    copied = set(included(ground)) if absent else set()
-    ignored = ignored_among(ground.users_door, [each for each in absent if each not in copied])
-    rest = [each for each in absent if each not in copied and each not in ignored]
-    told = []
-    rest = _not_there(ground, commit, rest)
-    if rest:
-        told.append(f"not committed as here: {_few(rest)}; loops work on what is committed, so commit first")
-    if nowhere := _nowhere(ground, commit, commands):
-        told.append(f"neither committed nor here: {_few(nowhere)}; what runs it fails, unless a loop makes it before")
+    outset = _outset(ground, stands_at(ground, forest, plan) or bound.base_commit, settings)
+    return (*_only_here(outset, words), *_scripts(outset, commands), *_copied(outset))
+
+
+def _outset(ground: Ground, commit: str, settings: Settings) -> _Outset:
+    """Look at what is copied into each worktree, and at what the setup names."""
+    from loopr.world.judges import paths_in
+    from loopr.world.repo.include import included
+    from loopr.world.repo.named import modes_among
+
+    words = tuple(paths_in(settings.worktrees.setup))
+    known = modes_among(ground, commit, words)
+    made = tuple(each for each in words if each not in known)
+    return _Outset(ground, commit, settings, tuple(included(ground)), words, made)
+
+
+def _only_here(outset: _Outset, words: Sequence[str]) -> Iterator[str]:
+    """Say which words are files that are here and not in the commit, by what brings them there."""
+    from loopr.world.repo.include import ignored_among
+    from loopr.world.repo.named import is_below, only_here
+    from loopr.world.repo.venvs import environment_of
+
+    ground, top, copied = outset.ground, outset.ground.top, set(outset.copied)
+    absent = [each for each in only_here(ground, outset.commit, words) if each not in copied]
+    left = [each for each in absent if not is_below(each, outset.made)]
+    folders = {each: environment_of(top, each) for each in left if top is not None}
+    within = {each: folder for each, folder in folders.items() if folder}
+    ignored = ignored_among(ground.users_door, [each for each in left if each not in within])
+    rest = [each for each in left if each not in within and each not in ignored]
+    if rest := _not_there(ground, outset.commit, rest):
+        yield f"not committed as here: {_few(rest)}; loops work on what is committed, so commit first"
     if ignored:
-        told.append(f"ignored by git: {_few(ignored)}; loops get a copy if {ground.include} names it")
-    return tuple(told)
+        unless = "; unless worktrees.setup makes them," if outset.is_set_up else ";"
+        get = f"loops get a copy if {ground.include} names it"
+        yield f"ignored by git: {_few(ignored)}{unless} {get}"
+    if within and top is not None:
+        yield from _in_environment(outset, top, within)
+
+
+def _in_environment(outset: _Outset, top: Path, within: dict[str, str]) -> Iterator[str]:
+    """Say of files in a virtual environment how each worktree gets its own."""
+    from loopr.world.repo.venvs import made_anew
+
+    words = f"in a virtual environment: {_few([*within])}"
+    if outset.is_set_up:
+        yield f"{words}; loops find none of them unless worktrees.setup makes them"
+        return
+    yield f"{words}; one is made anew in each worktree, in loopr.yml by"
+    yield f"  `{made_anew(top, next(iter(within.values())))}`"
+
+
+def _copied(outset: _Outset) -> Iterator[str]:
+    """Say which virtual environments are copied: they run what is in the checkout."""
+    from loopr.world.repo.venvs import environments_among, made_anew
+
+    top = outset.ground.top
+    if top is not None and (folders := environments_among(top, outset.copied)):
+        copies = f"{outset.ground.include} copies {_few(folders)}"
+        words = f"{copies}, which runs the checkout's own files"
+        if outset.is_set_up:
+            yield f"{words}: leave it to worktrees.setup"
+        else:
+            yield f"{words}; leave it out there, and have each worktree make one, in loopr.yml by"
+            yield f"  `{made_anew(top, folders[0])}`"
 
 
 def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> list[str]:
@@ -69,16 +140,55 @@ def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> list[str]:
     return [each for each in paths if each in edited or each not in there]
 
 
-def _nowhere(ground: Ground, commit: str, commands: Sequence[Command | None]) -> list[str]:
-    """List the scripts that commands begin with and that are in no commit, nor in the checkout."""
-    from loopr.world.repo.named import files_among
+def _scripts(outset: _Outset, commands: Sequence[Command | None]) -> Iterator[str]:
+    """Say which scripts that commands run are nowhere, and which could not be begun."""
+    from loopr.world.repo.named import PLAIN_FILE, modes_among
 
-    first = [plain_words(each)[:1] if isinstance(each, str) else list(each or ())[:1] for each in commands]
-    scripts = {name for words in first for name in words if "/" in name and not _ELSEWHERE.match(name)}
-    names = sorted({posixpath.normpath(each) for each in scripts} - {"."})
-    rest = [each for each in names if ground.top is None or not (ground.top / each).exists()]
-    known = set(files_among(ground, commit, rest)) if rest else set()
-    return [each for each in rest if each not in known]
+    begun = _sorted(path for each in commands for path in scripts_in(each))
+    names = _sorted([*begun, *(path for each in commands for path in run_files_in(each))])
+    modes = modes_among(outset.ground, outset.commit, names) if names else {}
+    if nowhere := _nowhere(outset, [each for each in names if each not in modes]):
+        fails = "what runs it fails, unless"
+        who = "worktrees.setup or a loop" if outset.is_set_up else "a loop"
+        yield f"neither committed nor here: {_few(nowhere)}; {fails} {who} makes it before"
+    plain = [each for each in begun if modes.get(each) == PLAIN_FILE]
+    if plain and not any(_changes_modes(each) for each in _steps(outset.settings)):
+        cure = shlex.join(["git", "update-index", "--chmod=+x", *plain[:MOST_NAMED]])
+        yield f"committed without the executable bit: {_few(plain)}; `{cure}`, then commit"
+    there = [each for each in begun if each in modes and each not in plain]
+    yield from _without_interpreter(outset, there)
+
+
+def _nowhere(outset: _Outset, paths: Iterable[str]) -> list[str]:
+    """Leave out what is in the checkout, and what the setup makes."""
+    from loopr.world.repo.named import is_below
+
+    setup, top = outset.settings.worktrees.setup, outset.ground.top
+    made = set(outset.words) - {*scripts_in(setup), *run_files_in(setup)}
+    away = [each for each in paths if each not in made and not is_below(each, outset.made)]
+    return [each for each in away if top is None or not (top / each).exists()]
+
+
+def _without_interpreter(outset: _Outset, scripts: Iterable[str]) -> Iterator[str]:
+    """Say which scripts name a program that is not here; a wrapper may bring it."""
+    from loopr.world.first_lines import absent_interpreter
+
+    top = outset.ground.top
+    if top is None or any(each.wrap for each in outset.settings.types.values()):
+        return
+    found = [(each, absent) for each in scripts if (absent := absent_interpreter(top / each))]
+    for name, absent in found[:MOST_NAMED]:
+        yield f"the first line of {name} names {absent}, which is not here"
+
+
+def _changes_modes(command: Command | None) -> bool:
+    """Say whether a command may make a script executable."""
+    return "chmod" in (command if isinstance(command, str) else " ".join(command or ()))
+
+
+def _sorted(paths: Iterable[str]) -> list[str]:
+    """Return each path once, in order."""
+    return sorted(set(paths))
 
 
 def _few(names: Sequence[str]) -> str:
@@ -96,8 +206,13 @@ def _commands(settings: Settings) -> Iterator[Command | None]:
     for each in settings.types.values():
         if each.worktree:
             yield from (each.run, each.check, each.review)
+    yield from _steps(settings)
+
+
+def _steps(settings: Settings) -> Iterator[Command | None]:
+    """Give what is run beside the commands of loops."""
     yield settings.worktrees.setup
-    yield from (settings.hooks.get(name) for name in ("post_create", "pre_run", "post_run"))
+    yield from (settings.hooks.get(name) for name in _HOOKS)
 
 
 def _own_commands(engine: Engine, plan: str) -> Iterator[Command | None]:

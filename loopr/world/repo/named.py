@@ -9,15 +9,29 @@ from collections.abc import Iterable, Sequence
 
 from loopr.world.repo.ground import Ground
 
+PLAIN_FILE = "100644"
+_NO_FILES = ("040000", "160000")  # folders and repositories within
 MOST_PATHS = 500  # as arguments of one call
 
 
 def files_among(ground: Ground, commit: str, words: Iterable[str]) -> list[str]:
     """Return which words are files of a commit; a folder stands for none of those in it."""
+    modes = modes_among(ground, commit, words)
+    return [path for path, mode in modes.items() if mode not in _NO_FILES]
+
+
+def modes_among(ground: Ground, commit: str, words: Iterable[str]) -> dict[str, str]:
+    """Return the modes that git keeps for those words that a commit has, folders among them."""
     asked = dict.fromkeys(words)
-    said = ground.door.ask("ls-tree", "-z", "--full-tree", commit, "--", *asked)
-    rows = [row.partition("\t") for row in said.parts] if said.code == 0 else []
-    return [path for meta, _, path in rows if meta.split()[1:2] == ["blob"] and path in asked]
+    said = ground.door.ask("ls-tree", "-z", "--full-tree", commit, "--", *asked) if asked else None
+    rows = said.parts if said is not None and said.code == 0 else []
+    parted = [row.partition("\t") for row in rows]
+    return {path: meta.split()[0] for meta, _, path in parted if path in asked}
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Say whether a path lies below one of some folders."""
+    return any(path.startswith(f"{each}/") for each in folders)
 
 
 def paths_of(ground: Ground, commit: str) -> list[str]:
