@@ -1,46 +1,91 @@
-"""What a command names and does not find, though it lies in the person's checkout: it was not committed.
+"""Why a command found no file that it names: it was not committed, or nothing here can run it.
 
 Knows commands and commits. Must never commit anything, nor know what the failure costs.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
+from loopr.driving.guarding import settings_of
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import Said
 from loopr.errors import LooprError
+from loopr.world.first_lines import absent_interpreter
 from loopr.world.judges import Command, paths_in
+from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import ignored_among, included
-from loopr.world.repo.named import only_here
+from loopr.world.repo.named import PLAIN_FILE, is_below, modes_among, only_here
+from loopr.world.repo.venvs import environment_of, made_anew
 
+_OF_IT = (
+    rb": (?:(?P<bit>Permission denied|not executable)"
+    rb"|(?P<line>not found|No such file|cannot execute|what its first line|\S+: bad interpreter))"
+)
 _ASKS = frozenset({Failure.CONFIG, Failure.REFUSED})
 
 
 def with_checkout(kit: Kit, task: Task, command: Command | None, trouble: Trouble | None, said: Said) -> Trouble | None:
-    """Add to what went wrong which file is in the checkout and not in what the loop began at, if that may be why.
+    """Add to what went wrong which file of the command may be why, and what brings it there.
 
-    A command that could not be run may want any file that it names; one that said no must have named it.
+    Whatever was printed must have named that file. A command that could not be run and of which
+    nothing was printed may want any file that it names; one that said no wants none.
     """
     ground = kit.ground_of(task)
-    if trouble is None or trouble.failure not in _ASKS or ground is None or ground.top is None:
+    if trouble is None or trouble.failure not in _ASKS or ground is None:
         return trouble
-    here = [each for each in paths_in(command) if (ground.top / each).is_file()]
-    if trouble.failure is Failure.REFUSED:
-        here = [each for each in here if each.rpartition("/")[2].encode() in said.tail]
+    is_refused = trouble.failure is Failure.REFUSED
+    heard = said.tail if is_refused else said.tail + os.fsencode(trouble.reason.partition(": ")[2])
+    named = paths_in(command)
+    if is_refused or heard.strip():
+        named = [each for each in named if each.rpartition("/")[2].encode() in heard]
     with suppress(LooprError, OSError):
-        absent = [each for each in only_here(ground, task.tip, here) if not (said.worktree / each).exists()]
-        if absent and absent[0] not in included(ground):
-            words = _words(absent[0], ground.include if absent[0] in ignored_among(ground.users_door, absent) else "")
+        words = "" if is_refused else _not_run(ground, task.tip, said.worktree, named, heard)
+        if words := words or _not_there(kit, task, ground, said.worktree, named):
             return replace(trouble, reason=f"{trouble.reason}; {words}")
     return trouble
 
 
-def _words(name: str, include: str) -> str:
-    """Say of a file where it is and where it is not, and what brings it there; `include` if git ignores it."""
-    if include:
-        return f"{name} is in your checkout, but git ignores it: {include} may name it"
+def _not_run(ground: Ground, tip: str, worktree: Path, named: Sequence[str], heard: bytes) -> str:
+    """Say of a script that is there why it could not be begun, where that was printed of it."""
+    for each in named:
+        found = re.search(os.fsencode(re.escape(each.rpartition("/")[2])) + _OF_IT, heard)
+        if found is None:
+            continue
+        if found["bit"] and modes_among(ground, tip, [each]) == {each: PLAIN_FILE}:
+            cure = f"`git update-index --chmod=+x {shlex.quote(each)}`"
+            return f"{each} was committed without its executable bit: {cure}"
+        if found["line"] and (absent := absent_interpreter(worktree / each)):
+            return f"the first line of {each} names {absent}, which is not here"
+    return ""
+
+
+def _not_there(kit: Kit, task: Task, ground: Ground, worktree: Path, named: Sequence[str]) -> str:
+    """Say of a file that is in the checkout alone why it is not in the worktree."""
+    here = [each for each in named if ground.top is not None and (ground.top / each).is_file()]
+    absent = [each for each in only_here(ground, task.tip, here) if not (worktree / each).exists()]
+    if not absent or ground.top is None or absent[0] in included(ground):
+        return ""
+    name, setup = absent[0], settings_of(kit, task).worktrees.setup
+    words = paths_in(setup)
+    known = modes_among(ground, task.tip, words)
+    if is_below(name, [each for each in words if each not in known]):
+        return f"{name} is in your checkout, but worktrees.setup has not made it here"
+    folder = environment_of(ground.top, name)
+    if folder:
+        where = f"{name} is in your checkout, in a virtual environment, which"
+        if setup is not None:
+            return f"{where} worktrees.setup has to make anew in each worktree"
+        cure = made_anew(ground.top, folder)
+        return f"{where} is made anew in each worktree: `{cure}` in loopr.yml"
+    if ignored_among(ground.users_door, [name]):
+        return f"{name} is in your checkout, but git ignores it: {ground.include} may name it"
     return f"{name} is in your checkout, but not committed"

@@ -17,6 +17,7 @@ from loopr.core.wishes import STOPPED
 from loopr.errors import LooprError, Problem, UserError
 from loopr.world import feedback
 from loopr.world.agents import Report
+from loopr.world.dialect import cure_in
 from loopr.world.launcher.words import REBOOTED, STREAMS, read_outcome
 from loopr.world.processes import Outcome
 from loopr.world.repo.calls import GitFailed
@@ -111,7 +112,13 @@ def _has_the_word(report: Report, outcome: Outcome, seen: Failure | None) -> boo
 def with_last_word(reason: str, said: Said) -> str:
     """Add the last line of what was said to a reason: it usually is the reason."""
     last = next((line.strip() for line in reversed(feedback.bounded(said.tail).splitlines()) if line.strip()), "")
-    return _added(reason, last)
+    return with_cure(_added(reason, last), last)
+
+
+def with_cure(reason: str, last: str) -> str:
+    """Add to a reason what to write where its last line tells that sh lacks a word of bash's."""
+    cure = cure_in(last)
+    return f"{reason}; {cure}" if cure else reason
 
 
 def _added(reason: str, words: str) -> str:

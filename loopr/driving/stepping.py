@@ -15,7 +15,7 @@ from loopr.driving.agents import veil_of
 from loopr.driving.guarding import protect_of_steps, words_of_steps
 from loopr.driving.kit import Kit, Task
 from loopr.driving.materials import Spot, step_spec
-from loopr.driving.outcomes import tail_of, was_stopped
+from loopr.driving.outcomes import tail_of, was_stopped, with_cure
 from loopr.errors import LooprError
 from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
@@ -39,7 +39,8 @@ def run_before(kit: Kit, task: Task, spot: Spot, commands: dict[str, Command | N
             said = veil_of(kit, task, None).over_bytes(tail_of(spec.folder))
             end = feedback.bounded(said).strip().rpartition("\n")[2] or outcome.message
             how = outcome.reason if outcome.code is None else f"{outcome.reason} {outcome.code}"
-            raise SetupFailed(f"the {step} command failed ({how}){f': {end}' if end else ''}")
+            reason = f"the {step} command failed ({how}){f': {end}' if end else ''}"
+            raise SetupFailed(with_cure(reason, end))
 
 
 def run_to_its_end(

@@ -1,4 +1,4 @@
-"""A script that lies in the checkout and was not committed: whoever fails for want of it says so."""
+"""A file that was not committed, or that nothing here can run: whatever it fails says so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from loopr.world.dialect import lacking
 from tests.e2e.repos import Repo, opened
+
+IS_PLAIN = bool(lacking(frozenset({"source"})))
+needs_plain_sh = pytest.mark.skipif(not IS_PLAIN, reason="sh is bash under another name here")
 
 
 @pytest.fixture
@@ -55,6 +59,98 @@ def test_what_git_ignores_is_not_to_be_committed(repo: Repo) -> None:
     repo.write({".gitignore": "tools/\n"})
     found = reason(repo, "run: ./tools/work.sh, check: none")
     assert "tools/work.sh is in your checkout, but git ignores it: .worktreeinclude may name it" in found
+
+
+def environment(repo: Repo) -> None:
+    """Make a virtual environment that git ignores, as far as anybody looks at it."""
+    scripts = {f".venv/bin/{name}": "#!/bin/sh\n" for name in ("activate", "pytest")}
+    repo.write({".gitignore": ".venv\n", ".venv/pyvenv.cfg": "home = /usr/bin\n", **scripts})
+    (repo.root / ".venv/bin/pytest").chmod(0o755)
+
+
+def test_a_virtual_environment_is_made_anew(repo: Repo) -> None:
+    """A program of one is not copied: the reason names the setup that makes it in each worktree."""
+    environment(repo)
+    found = reason(repo, "run: 'true', check: .venv/bin/pytest -q")
+    assert "in a virtual environment, which is made anew in each worktree" in found
+    setup = "python -m venv .venv && .venv/bin/pip install -e ."
+    assert found.endswith(f'`worktrees: {{setup: "{setup}"}}` in loopr.yml')
+    assert ".worktreeinclude" not in found
+
+
+@pytest.mark.parametrize(
+    ("setup", "told"),
+    [
+        ("mkdir -p .venv/bin", "but worktrees.setup has not made it here"),
+        ("echo ready", "which worktrees.setup has to make anew in each worktree"),
+    ],
+)
+def test_a_setup_that_did_not_make_it(repo: Repo, setup: str, told: str) -> None:
+    """Where worktrees are set up the reason is what that has not done."""
+    environment(repo)
+    repo.settings(
+        "types:\n  plan: {child: code}\n  code: {run: .venv/bin/pytest -q, check: none}\n",
+        worktrees=f", setup: {setup}",
+    )
+    repo.loopr("start", "plan.md", code=1)
+    found = repo.loops()["demo/a"]["reason"]
+    assert ".venv/bin/pytest is in your checkout, " in found
+    assert found.endswith(told)
+
+
+@needs_plain_sh
+def test_a_word_of_bashs_is_the_cause(repo: Repo) -> None:
+    """What sh did not find is told with what it has in its place, and no file is blamed for it."""
+    environment(repo)
+    found = reason(repo, "run: 'source .venv/bin/activate && pytest', check: none")
+    assert found.startswith("there is no such program (exit 127): ")
+    assert found.endswith("source: not found; sh has `.`")
+
+
+@needs_plain_sh
+def test_a_setup_with_a_word_of_bashs(repo: Repo) -> None:
+    """A setup that fails by one says so too."""
+    repo.settings(
+        "types: {plan: {child: code}, code: {run: echo, check: none}}\nretry: {max_attempts: 1}\n",
+        worktrees=", setup: source .venv/bin/activate",
+    )
+    repo.loopr("start", "plan.md", code=1)
+    assert "source: not found; sh has `.`" in repo.loops()["demo/a"]["reason"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "run: frobnicate tools/work.sh, check: none",
+        "run: [env, frobnicate, tools/work.sh], check: none",
+        "run: 'true', check: frobnicate tools/work.sh",
+    ],
+)
+def test_a_program_that_is_not_here_is_the_cause(repo: Repo, code: str) -> None:
+    """A file that is not committed is blamed for no program that could not be begun anyway."""
+    assert "committed" not in reason(repo, code)
+
+
+@pytest.mark.parametrize("run", ["./tools/odd.sh", "[./tools/odd.sh]"])
+def test_a_script_whose_interpreter_is_missing(repo: Repo, run: str) -> None:
+    """The reason is the program that its first line names, though the script itself is there."""
+    repo.write({"tools/odd.sh": "#!/usr/bin/nope\n"})
+    (repo.root / "tools/odd.sh").chmod(0o755)
+    repo.git("add", "tools/odd.sh")
+    repo.git("commit", "--quiet", "--message=tools")
+    found = reason(repo, f"run: {run}, check: none")
+    assert found.endswith("the first line of tools/odd.sh names /usr/bin/nope, which is not here")
+
+
+@pytest.mark.parametrize("run", ["./tools/plain.sh", "[./tools/plain.sh]"])
+def test_a_script_without_its_executable_bit(repo: Repo, run: str) -> None:
+    """The reason is how it was committed, with the command that mends it."""
+    repo.write({"tools/plain.sh": "#!/bin/sh\n"})
+    repo.git("add", "tools/plain.sh")
+    repo.git("commit", "--quiet", "--message=tools")
+    cure = "`git update-index --chmod=+x tools/plain.sh`"
+    found = reason(repo, f"run: {run}, check: none")
+    assert found.endswith(f"tools/plain.sh was committed without its executable bit: {cure}")
 
 
 def test_other_failures_are_not_blamed_on_it(repo: Repo) -> None:
