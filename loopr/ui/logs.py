@@ -151,8 +151,12 @@ def known_attempts(runs: Runs, loop: Loop) -> list[int]:
 
 
 def steps_of(folder: Path, step: str) -> list[Path]:
-    """List what ran beside the command of an attempt under that name, oldest first."""
-    found = [each for each in folder.iterdir() if each.is_dir() and each.name.partition(".")[0] == step]
+    """List what ran beside the command of an attempt under that name, oldest first.
+
+    Reviews after the first have numbers.
+    """
+    beside = (each for each in folder.iterdir() if each.is_dir())
+    found = [each for each in beside if each.name.partition(".")[0].rstrip("0123456789") == step]
     return sorted(found, key=lambda each: (each.stat().st_mtime_ns, each.name))
 
 

@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 from loopr import wiring
 from loopr.core.model import Loop, Status, decode_loop
+from loopr.core.naming import generation_name
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
 from loopr.errors import LooprError, NotFound, UserError
 from loopr.ui import logs, story, views
 from loopr.ui.names import find_id
 from loopr.ui.saying import stream_of
+from loopr.ui.verdicts import judge_in, last_no
 from loopr.wiring import Workspace
 from loopr.world.launcher.words import STREAMS
 from loopr.world.runs import Runs
@@ -90,6 +92,15 @@ def choose_below(workspace: Workspace, scene: Scene, top: Loop, wanted: Wanted) 
             folders = logs.steps_of(known.folder, wanted.step) if wanted.step else [known.folder]
             found.append(Chosen(loop, known.attempt, known.generation, folders, wanted.step))
     return found
+
+
+def judge_of(workspace: Workspace, chosen: Chosen) -> str:
+    """Name the kind of judge that has refused an attempt and has a run of its own there."""
+    loop, generation = chosen.loop, generation_name(chosen.loop.id, chosen.generation)
+    refusal = Runs(workspace.place.state).refusal(generation, chosen.attempt)
+    latest = (chosen.generation, chosen.attempt) == (loop.generation, loop.attempt)
+    judge = judge_in(refusal.reason) if refusal is not None else last_no(loop) if latest else ""
+    return judge if judge and logs.steps_of(chosen.folders[0], judge) else ""
 
 
 def last_of(folder: Path, name: str, wanted: Wanted) -> bytes:

@@ -108,13 +108,14 @@ class Runs:
     def tries_before(self, name: str, attempt: int) -> Iterator[Try]:
         """Give the attempts before one, the newest first, as far as it is known which iteration each was."""
         for each in reversed([number for number in self.attempts(name) if number < attempt]):
-            refusal, noted = self._refusal(name, each), self.circumstances(name, each).get("iteration", "")
+            refusal = self.refusal(name, each)
+            noted = self.circumstances(name, each).get("iteration", "")
             if refusal is not None:
                 yield Try(each, refusal.iteration, refusal)
             elif noted.isdecimal():
                 yield Try(each, int(noted), None)
 
-    def _refusal(self, name: str, attempt: int) -> Refusal | None:
+    def refusal(self, name: str, attempt: int) -> Refusal | None:
         """Read why an attempt was refused, None if it was not."""
         said = _read(self.folder(name, attempt) / REFUSAL)
         with suppress(TypeError):

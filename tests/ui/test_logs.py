@@ -17,7 +17,7 @@ from loopr.wiring import Workspace
 from loopr.world.launcher.log import Log
 from loopr.world.launcher.proc import boot_id, start_time
 from loopr.world.launcher.words import OUTCOME, RUN, Outcome, Run
-from loopr.world.runs import Runs
+from loopr.world.runs import Refusal, Runs
 from loopr.world.veil import Veil
 from tests.ui.calls import program
 from tests.ui.scenes import Desk, flat
@@ -115,6 +115,36 @@ def test_none_yet_is_said(shop: Desk, runs: Runs) -> None:
     assert shop("logs", "a").err == "try 1 has written nothing\n"
     answer = shop("logs", "a", "--attempt", "7")
     assert (answer.code, "there is of 1" in answer.err) == (3, True)
+
+
+NO = "the check said no: exit 1: E1"
+
+
+def test_a_check_that_said_no_is_named(shop: Desk, runs: Runs) -> None:
+    """Where a judge has refused a try, the command that prints its output is told, for each try."""
+    ended(wrote(runs, "p.a.g1", 1))
+    runs.note_refusal("p.a.g1", 1, Refusal(1, NO, NO))
+    assert "check" not in shop("logs", "a").err  # its output is no more, or never was
+    wrote(runs, "p.a.g1", 1, "E1\n", step="check.k1")
+    said = "try 1 has written nothing\nits check said no: `loopr logs --check p/a`\n"
+    assert shop("logs", "a").err == said
+    assert shop("logs", "a", "--check").err == ""
+    shop.end("p/a", Failure.REFUSED, NO)
+    shop.choose()
+    ended(wrote(runs, "p.a.g1", 2, "work\n"))
+    assert shop("logs", "a") == (0, "work\n", "")
+    told = shop("logs", "a", "--try", "1").err
+    assert "its check said no: `loopr logs --check --try 1 p/a`" in told
+
+
+def test_a_review_that_has_parked_is_named(shop: Desk, runs: Runs) -> None:
+    """A judge that has parked the loop is named too; each of several reviews is printed."""
+    ended(wrote(runs, "p.a.g1", 1, "work\n"))
+    shop.end("p/a", Failure.CONFIG, "the review 2 of 3 said no: exit 127: no such tool")
+    assert shop("logs", "a") == (0, "work\n", "")
+    wrote(runs, "p.a.g1", 1, "no such tool\n", step="review2.k1")
+    assert shop("logs", "a") == (0, "work\n", "its review said no: `loopr logs --review p/a`\n")
+    assert shop("logs", "a", "--review").out == "no such tool\n"
 
 
 def test_an_earlier_generation_is_named(shop: Desk, runs: Runs) -> None:

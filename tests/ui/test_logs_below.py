@@ -11,7 +11,7 @@ from loopr.core.model import Failure
 from loopr.ui import following
 from loopr.ui.cli import below
 from loopr.wiring import Workspace
-from loopr.world.runs import Runs
+from loopr.world.runs import Refusal, Runs
 from tests.ui.scenes import Desk, flat
 from tests.ui.test_logs import append, ended, wrote
 
@@ -47,6 +47,22 @@ def test_nobody_below_has_written(shop: Desk, runs: Runs) -> None:
     """Where there is no output at all that is said as of one loop."""
     answer = shop("logs", "p")
     assert (answer.code, "p has no output yet" in answer.err) == (3, True)
+
+
+def test_judges_below_that_said_no(shop: Desk, runs: Runs) -> None:
+    """`logs PLAN` names the judges that said no below it: one by its loop, several at once."""
+    for name in ("a", "b"):
+        ended(wrote(runs, f"p.{name}.g1", 1))
+    none = "no try below p has written anything\n"
+    assert shop("logs", "p") == (0, "", none)
+    for name, then in (("a", "the check of p/a said no: `loopr logs --check p/a`"), ("b", ALL)):
+        wrote(runs, f"p.{name}.g1", 1, "E1\n", step="check.k1")
+        runs.note_refusal(f"p.{name}.g1", 1, Refusal(1, "the check said no: exit 1", ""))
+        assert shop("logs", "p") == (0, "", f"{none}{then}\n")
+    assert shop("logs", "p", "--check") == (0, "==> a <==\nE1\n==> b <==\nE1\n", "")
+
+
+ALL = "the check of 2 loops said no: `loopr logs --check p`"
 
 
 def test_one_stream_of_all(shop: Desk, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

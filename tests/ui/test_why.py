@@ -77,6 +77,19 @@ def test_each_state_says_what_it_waits_for(shop: Desk) -> None:
     assert stopped == ["status", "stopping"]
 
 
+def test_the_output_of_a_check_that_said_no_is_named(shop: Desk) -> None:
+    """Of a loop whose judge said no last, the command that prints the words is told once."""
+    shop.start(flat(["a", "b"]))
+    shop.choose()
+    for name in "ab":
+        shop.run(f"p/{name}")
+    assert "logs --" not in "".join(shop.lines("why", "a"))
+    shop.end("p/a", Failure.REFUSED, "the check said no: exit 1")
+    assert "  check     `loopr logs --check p/a` prints what it said" in shop.lines("why", "a")
+    shop.end("p/b", Failure.CONFIG, "the review 2 of 3 said no: exit 127")
+    assert "".join(shop.lines("why", "b")).count("`loopr logs --review p/b`") == 1
+
+
 def test_a_gate_that_opens_by_itself_says_when(shop: Desk) -> None:
     """A backoff names its end, and is gone at that very instant."""
     shop.start(flat(["a"]))

@@ -13,7 +13,8 @@ from loopr.core.model import Loop
 from loopr.core.scene import Scene
 from loopr.ui import logs, render
 from loopr.ui.cli.frame import Frame
-from loopr.ui.outputs import Chosen, Wanted, last_of, veil_for
+from loopr.ui.outputs import Chosen, Wanted, judge_of, last_of, veil_for
+from loopr.ui.verdicts import output_of
 from loopr.world.launcher.words import Outcome
 from loopr.world.runs import Runs
 from loopr.world.veil import Veil
@@ -27,8 +28,9 @@ TICK_SECS = 0.2
 ALONE = "no engine runs here, so nothing goes on by itself: `loopr run`"
 
 
-def print_below(sink: Sink, top: Loop, chosen: Sequence[Chosen], wanted: Wanted) -> None:
-    """Print the last lines of each loop below another one that has written any, under its id."""
+def print_below(sink: Sink, top: Loop, chosen: Sequence[Chosen], wanted: Wanted) -> bool:
+    """Print the last lines of each loop below another one under its id; say whether any has any."""
+    wrote = False
     for each in chosen:
         text = b"".join(last_of(folder, name, wanted) for folder in each.folders for name in wanted.names)
         if text:
@@ -36,6 +38,21 @@ def print_below(sink: Sink, top: Loop, chosen: Sequence[Chosen], wanted: Wanted)
             sink.write((b"" if sink.ends_line else b"\n") + head)
             sink.write(text)
             sink.settle()
+            wrote = True
+    return wrote
+
+
+def remark(frame: Frame, top: Loop, chosen: Sequence[Chosen], step: str, *, wrote: bool) -> None:
+    """Say that nobody below has written anything, and which judges have said no there."""
+    if not wrote:
+        frame.note(f"no {step or 'try'} below {top.id} has written anything")
+    found: dict[str, list[str]] = {}
+    for each in chosen if not step else ():
+        if judge := judge_of(frame.workspace, each):
+            found.setdefault(judge, []).append(each.loop.id)
+    for judge, loops in found.items():
+        whose, of = (loops[0], loops[0]) if len(loops) == 1 else (f"{len(loops)} loops", top.id)
+        frame.note(f"the {judge} of {whose} said no: {output_of(judge, of)}")
 
 
 def label_of(top: str, loop: str) -> str:

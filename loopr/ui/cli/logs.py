@@ -27,11 +27,13 @@ from loopr.ui.outputs import (
     choose_below,
     choose_output,
     is_about_all,
+    judge_of,
     one_loop,
     outputs_document,
     veil_for,
 )
 from loopr.ui.saying import stream_of
+from loopr.ui.verdicts import output_of
 from loopr.world.launcher.words import STREAMS
 from loopr.world.veil import Veil
 
@@ -163,7 +165,8 @@ def _is_done(frame: Frame, text: str, wanted: Wanted, unveiled: Veil | None) -> 
         below.follow_below(frame, sink, scene, top, wanted, unveiled=unveiled)
     elif whole and not wanted.following and (chosen := choose_below(frame.workspace, scene, top, wanted)):
         sink = Sink(frame, unveiled or veil_for(frame.workspace, top))
-        below.print_below(sink, top, chosen, wanted)
+        wrote = below.print_below(sink, top, chosen, wanted)
+        below.remark(frame, top, chosen, wanted.step, wrote=wrote)
     else:
         return False
     sink.close()
@@ -242,5 +245,9 @@ def _remark(frame: Frame, chosen: Chosen, wrote: bool, following: bool) -> None:
         frame.note(f"try {loop.lease.attempt} has no output yet; this is try {chosen.attempt}")
     if not wrote:
         frame.note(f"{what} has written nothing{' yet' if outcome is None else ''}")
+    judge = "" if chosen.step else judge_of(frame.workspace, chosen)
+    if judge:
+        which = () if chosen.attempt == loop.attempt else ("--try", str(chosen.attempt))
+        frame.note(f"its {judge} said no: {output_of(judge, loop.id, *which)}")
     if following:
         frame.note(f"{what} has ended: {logs.say_outcome(outcome)}" if outcome else f"{what} does not run any more")

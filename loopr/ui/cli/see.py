@@ -24,6 +24,7 @@ from loopr.ui.older import age_words, stale_lines
 from loopr.ui.times import localized, read_instant, say_clock, say_duration, say_tokens
 from loopr.ui.unattended import unattended, unattended_loop
 from loopr.ui.unread import behind, unread, words
+from loopr.ui.verdicts import last_no, output_of
 from loopr.ui.warnings import warnings
 from loopr.ui.whereabouts import is_unchanged
 from loopr.wiring import Scenery
@@ -300,6 +301,9 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
         until = f" (until {localized(gate['until'], now)})" if gate["until"] else ""
         reason = localized(render.plain(gate["reason"]), now) + until
         lines += render.wrap(f"  {gate['gate']:9} ", reason, frame.width)
+    if judge := last_no(loop):
+        said = f"{output_of(judge, loop.id)} prints what it said"
+        lines += render.wrap(f"  {judge:9} ", said, frame.width)
     for word, text in needed.below(scene, loop):
         lines += render.wrap(f"  {word:9} ", render.plain(text), frame.width)
     for row in body["unread"]:
