@@ -22,11 +22,14 @@ from loopr.core.redo_events import RedoAsked
 from loopr.core.redoing import redo_stale
 from loopr.core.scene import Scene
 from loopr.core.slugs import id_problem
-from loopr.errors import UserError
+from loopr.errors import NotFound, UserError
 from loopr.ui.convoys import convoy_name, find_convoy
+from loopr.ui.groups import CONVOY
 from loopr.ui.options import DRY_RUN, Option, check_options
 
 LANE, PROJECT = "lane:", "project:"
+_IN_WORDS = ("reason", "feedback")
+"""Options that take words for a person."""
 
 
 class Wish(NamedTuple):
@@ -88,8 +91,10 @@ def check(wish: Wish) -> None:
     if rule is None:
         raise UserError(f"there is no wish {wish.name!r}", hint=f"known: {', '.join(RULES)}")
     check_options(wish.name, rule.options, wish.options)
+    _refuse_sentences(wish, rule)
     if rule.required and not wish.says(rule.required).strip():
-        raise UserError(f"{wish.name} without {rule.required}", hint="it must not be empty")
+        hint = f'--{rule.required} "..." must say something'
+        raise UserError(f"{wish.name} without {rule.required}", hint=hint)
     if wish.asks("all") and wish.ids:
         raise UserError(f"{wish.name} names {wish.ids[0]}, and everything", hint="leave one of the two out")
     if wish.asks("stale") and wish.asks("fresh"):
@@ -97,6 +102,15 @@ def check(wish: Wish) -> None:
     if not (wish.ids or wish.asks("all") or wish.asks("new") or wish.asks("stale")):
         everything = ", or take --all" if "all" in rule.options else ""
         raise UserError(f"{wish.name} names no loop", hint=f"`loopr ls` lists them{everything}")
+
+
+def _refuse_sentences(wish: Wish, rule: Rule) -> None:
+    """Refuse words for a person where a loop is to be named, as far as an option takes them."""
+    option = next((each for each in _IN_WORDS if each in rule.options), "")
+    prefixes = CONVOY, *rule.prefixes, PROJECT
+    for text in wish.ids if option else ():  # no id has a space
+        if " " in text.strip() and not text.startswith(prefixes):
+            raise NotFound(f"there is no loop {text!r}", hint=f'words go into `--{option} "..."`')
 
 
 # --- how each is decided --------------------------------------------------------------------------------------------
@@ -171,12 +185,12 @@ def _is_over(scene: Scene, name: str, now: int) -> str:
     if status is Status.LANDING:
         return "cancelled already, as soon as it has landed"
     open_below = status is Status.COMPLETE and not scene.tree.called_off(name)
-    return "complete, and held already" if open_below else "cancelled already"
+    return "it is done itself, and held already" if open_below else "cancelled already"
 
 
 def _is_complete(scene: Scene, name: str, now: int) -> str:
     """Say that what changed is below."""
-    return "complete itself; what is stuck below it begins again"
+    return "it is done itself; what is stuck below it begins again"
 
 
 _REASON = Option("why, for whoever asks", str)

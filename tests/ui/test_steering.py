@@ -210,7 +210,7 @@ def test_what_is_stuck_below_a_complete_loop_goes_on(asked: Desk) -> None:
     asked.end("p/c", Failure.CONFIG, "no such program")
     answer = asked("retry", "p")
     assert answer.out.splitlines() == ["p/a  retried  ready", "p/c  retried  ready"]
-    assert notes(answer) == ["p: complete itself; what is stuck below it begins again", ALONE]
+    assert notes(answer) == ["p: it is done itself; what is stuck below it begins again", ALONE]
 
 
 def test_a_failed_and_a_parked_loop_go_on(asked: Desk) -> None:
@@ -384,6 +384,23 @@ def test_unknown_ids_refuse_all(four: Desk, words: list[str]) -> None:
     assert (failure.code, failure.err, failure.document["error"]["code"]) == (3, "", "unknown_id")
 
 
+@pytest.mark.parametrize(
+    ("verb", "hint"),
+    [
+        ("reject", '(words go into `--reason "..."`)'),
+        ("pause", '(words go into `--reason "..."`)'),
+        ("cancel", '(words go into `--reason "..."`)'),
+        ("iterate", '(words go into `--feedback "..."`)'),
+        ("retry", "(`loopr ls` lists the loops)"),
+    ],
+)
+def test_words_are_no_loop(asked: Desk, verb: str, hint: str) -> None:
+    """Words where a loop is to be named are refused, with the option that takes them if one does."""
+    answer = asked(verb, "p/a", "write 11 instead")
+    assert answer == (3, "", f"loopr: there is no loop 'write 11 instead'\n  hint: {hint[1:-1]}\n")
+    assert asked.loop("p/a").status == "awaiting_approval"
+
+
 def test_every_refusal_is_told(four: Desk) -> None:
     """Each loop that refuses a wish is named with its state, and none of the others has changed."""
     four.choose()
@@ -410,7 +427,7 @@ def test_a_loop_named_twice_is_named_once(four: Desk) -> None:
     ("clear", "clear names no loop"),
     ("cancel", "Missing argument 'ID|@CONVOY|project:NAME...'."),
     ("pause a --all", "pause names a, and everything"),
-    ("iterate a", "Missing option '--feedback'."),
+    ("iterate a", "iterate without feedback"),
     ("iterate a --feedback=", "iterate without feedback"),
 ])  # fmt: skip
 def test_what_says_too_little_or_too_much(four: Desk, line: str, message: str) -> None:
