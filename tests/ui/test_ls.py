@@ -35,6 +35,9 @@ def test_every_loop_has_a_line(desk: Desk) -> None:
         (("--status", "pending"), IDS[3:]),
         (("--status", "pending", "--status", "complete"), IDS),
         (("--status", "waiting"), IDS[3:]),
+        (("--status", "pending,complete"), IDS),
+        (("--status", "0 of 2 done, done", "--type", "phase,plan"), [IDS[0], IDS[2]]),
+        (("--type", "spec,plan", "--project", "default,default"), [IDS[0], IDS[1], IDS[5]]),
         (("--status", "open"), IDS[:3]),
         (("--status", "0 of 2 done", "--type", "phase"), [IDS[2]]),
         (("--status", "done"), []),
@@ -69,7 +72,15 @@ def test_undeclared_loops_are_listed_on_demand(desk: Desk) -> None:
     assert ids(desk, "--status", "invalidated") == ["oauth/endpoints"]
 
 
-@pytest.mark.parametrize(("option", "word"), [("--type", "sepc"), ("--project", "nobody's"), ("--status", "wating")])
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        ("--type", "sepc"),
+        ("--project", "default,nobody's"),
+        ("--status", "wating"),
+        ("--status", "parked,wating"),
+    ],
+)
 def test_a_filter_that_can_match_nothing_is_refused(desk: Desk, option: str, word: str) -> None:
     """A misspelt type, project or status is an error that lists the known ones, and not an empty list."""
     desk.start()

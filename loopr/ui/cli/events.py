@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import click
 
 from loopr.ui import render, story
-from loopr.ui.cli.frame import Frame, framed
+from loopr.ui.cli.frame import Frame, framed, several
 from loopr.ui.listening import Wanted, happened, happening
 from loopr.ui.times import localized
 from loopr.ui.views import Row
@@ -22,7 +22,7 @@ from loopr.ui.views import Row
 @click.argument("loop", required=False)
 @click.option("-f", "--follow", "following", is_flag=True, help="go on with what happens, until nobody reads any more")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="only those after this one")
-@click.option("--type", "kinds", multiple=True, metavar="EVENT", help="only these")
+@several("--type", "kinds", metavar="EVENT", help="only these, with commas between")
 @click.option("-n", "limit", type=click.IntRange(1), help="only the last so many")
 @framed
 def events_verb(

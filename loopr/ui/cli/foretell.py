@@ -8,14 +8,14 @@ from __future__ import annotations
 import click
 
 from loopr.ui import documents, render
-from loopr.ui.cli.frame import Frame, reading
+from loopr.ui.cli.frame import Frame, reading, several
 from loopr.ui.cli.see import tell_unread
 
 
 @click.command("next")
 @click.option("--pull", is_flag=True, help="show the leases that pull workers would get, and take none")
-@click.option("--type", "types", metavar="TYPE", multiple=True, help="with --pull: only loops of this type")
-@click.option("--project", "projects", metavar="NAME", multiple=True, help="with --pull: only loops of this project")
+@several("--type", "types", metavar="TYPE", help="with --pull: only loops of these types")
+@several("--project", "projects", metavar="NAME", help="with --pull: only loops of these projects")
 @click.option("--limit", metavar="N", type=click.IntRange(1), help="with --pull: at most so many leases")
 @reading
 def next_verb(

@@ -26,6 +26,15 @@ UNCUT = 1_000_000
 """As many columns as nothing fills."""
 
 
+def several(*names: str, **more: Any) -> Callable[[Function], Function]:
+    """Make an option that may be given several times, and takes several words with commas."""
+
+    def words(ctx: click.Context, own: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(word.strip() for each in given for word in each.split(","))
+
+    return click.option(*names, multiple=True, callback=words, **more)
+
+
 class Frame:
     """The surroundings of one verb."""
 

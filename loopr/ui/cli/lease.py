@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from loopr.ui import render
-from loopr.ui.cli.frame import Frame, framed, reading
+from loopr.ui.cli.frame import Frame, framed, reading, several
 from loopr.ui.handing import complete, reclaim, release, renew
 from loopr.ui.leases import Wanted, leases_document, take
 from loopr.ui.times import read_instant, say_clock, say_duration
@@ -26,8 +26,8 @@ def lease_verb() -> None:
 
 
 @lease_verb.command("take")
-@click.option("--type", "types", metavar="TYPE", multiple=True, help="only loops of this type; may be repeated")
-@click.option("--project", "projects", metavar="NAME", multiple=True, help="only loops of this project")
+@several("--type", "types", metavar="TYPE", help="only loops of these types, with commas between")
+@several("--project", "projects", metavar="NAME", help="only loops of these projects")
 @click.option("--limit", metavar="N", type=int, default=1, help="at most so many leases; 1 if left out")
 @click.option("--holder", metavar="NAME", default="", help="in whose name; the user's if left out")
 @framed

@@ -17,7 +17,7 @@ from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import UserError
 from loopr.ui import documents, needed, render, stands, views
-from loopr.ui.cli.frame import Frame, reading
+from loopr.ui.cli.frame import Frame, reading, several
 from loopr.ui.folding import fold
 from loopr.ui.names import find_id
 from loopr.ui.older import age_words, stale_lines
@@ -108,14 +108,15 @@ class Words(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Take what a tree says of a loop that is open for the word of all such loops."""
-        return super().convert(stands.typed(value), param, ctx)
+        words = (stands.typed(each.strip()) for each in value.split(","))
+        return ",".join(super(Words, self).convert(each, param, ctx) for each in words)
 
 
 @click.command("ls")
 @click.argument("loop", required=False)
-@click.option("--status", "wanted", multiple=True, type=Words(stands.ALL_WORDS), help="only these")
-@click.option("--type", "types", multiple=True, help="only this type")
-@click.option("--project", "projects", multiple=True, help="only this project")
+@several("--status", "wanted", type=Words(stands.ALL_WORDS), help="only these, with commas between")
+@several("--type", "types", help="only these types, with commas between")
+@several("--project", "projects", help="only these projects, with commas between")
 @click.option("--ready", is_flag=True, help="only those that no gate holds back")
 @reading
 def ls_verb(
