@@ -387,18 +387,26 @@ def test_unknown_ids_refuse_all(four: Desk, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("verb", "hint"),
     [
-        ("reject", '(words go into `--reason "..."`)'),
-        ("pause", '(words go into `--reason "..."`)'),
-        ("cancel", '(words go into `--reason "..."`)'),
-        ("iterate", '(words go into `--feedback "..."`)'),
-        ("retry", "(`loopr ls` lists the loops)"),
+        ("reject", 'words go into `--reason "..."`'),
+        ("pause", 'words go into `--reason "..."`'),
+        ("cancel", 'words go into `--reason "..."`'),
+        ("iterate", 'words go into `--feedback "..."`'),
+        ("retry", "`loopr ls` lists the loops"),
     ],
 )
 def test_words_are_no_loop(asked: Desk, verb: str, hint: str) -> None:
     """Words where a loop is to be named are refused, with the option that takes them if one does."""
-    answer = asked(verb, "p/a", "write 11 instead")
-    assert answer == (3, "", f"loopr: there is no loop 'write 11 instead'\n  hint: {hint[1:-1]}\n")
+    given = ["--feedback", "more"] if verb == "iterate" else []
+    answer = asked(verb, "p/a", "write 11 instead", *given)
+    assert answer == (3, "", f"loopr: there is no loop 'write 11 instead'\n  hint: {hint}\n")
     assert asked.loop("p/a").status == "awaiting_approval"
+
+
+def test_a_missing_option_is_named(asked: Desk) -> None:
+    """A verb that cannot do without an option says how that is given, and what it means."""
+    answer = asked("iterate", "p/a", "write 11 instead")
+    hint = '`--feedback "..."`: what the next iteration is told'
+    assert answer == (2, "", f"loopr: Missing option '--feedback'.\n  hint: {hint}\n")
 
 
 def test_every_refusal_is_told(four: Desk) -> None:
@@ -427,7 +435,7 @@ def test_a_loop_named_twice_is_named_once(four: Desk) -> None:
     ("clear", "clear names no loop"),
     ("cancel", "Missing argument 'ID|@CONVOY|project:NAME...'."),
     ("pause a --all", "pause names a, and everything"),
-    ("iterate a", "iterate without feedback"),
+    ("iterate a", "Missing option '--feedback'."),
     ("iterate a --feedback=", "iterate without feedback"),
 ])  # fmt: skip
 def test_what_says_too_little_or_too_much(four: Desk, line: str, message: str) -> None:

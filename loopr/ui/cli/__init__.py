@@ -177,6 +177,8 @@ def _usage_hint(error: click.ClickException) -> str:
             return hint
     if isinstance(error, click.BadParameter) and ctx is not None and (hint := _meant(ctx, error)):
         return hint
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        return f'`{error.param.opts[0]} "..."`' + (f": {error.param.help}" if error.param.help else "")
     return f"`{ctx.command_path} --help` explains it" if ctx is not None else ""
 
 

@@ -14,8 +14,8 @@ from loopr.ui.cli.see import tell_unread
 
 @click.command("next")
 @click.option("--pull", is_flag=True, help="show the leases that pull workers would get, and take none")
-@several("--type", "types", metavar="TYPE", help="with --pull: only loops of these types")
-@several("--project", "projects", metavar="NAME", help="with --pull: only loops of these projects")
+@several("--type", "types", metavar="TYPE", help="with --pull: only loops of this type")
+@several("--project", "projects", metavar="NAME", help="with --pull: only loops of this project")
 @click.option("--limit", metavar="N", type=click.IntRange(1), help="with --pull: at most so many leases")
 @reading
 def next_verb(

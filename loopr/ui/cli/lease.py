@@ -26,8 +26,8 @@ def lease_verb() -> None:
 
 
 @lease_verb.command("take")
-@several("--type", "types", metavar="TYPE", help="only loops of these types, with commas between")
-@several("--project", "projects", metavar="NAME", help="only loops of these projects")
+@several("--type", "types", metavar="TYPE", help="only loops of this type; may be repeated")
+@several("--project", "projects", metavar="NAME", help="only loops of this project")
 @click.option("--limit", metavar="N", type=int, default=1, help="at most so many leases; 1 if left out")
 @click.option("--holder", metavar="NAME", default="", help="in whose name; the user's if left out")
 @framed

@@ -237,8 +237,7 @@ def _option(name: str, option: Option, *, required: bool) -> Callable[[Any], Any
         return click.option(*names, is_flag=True, help=option.meaning)
     if option.kind is int:
         return click.option(*names, type=click.IntRange(option.least), metavar="SEQ", help=option.meaning)
-    meaning = f"{option.meaning}; required" if required else option.meaning
-    return click.option(*names, metavar="TEXT", help=meaning)
+    return click.option(*names, required=required, metavar="TEXT", help=option.meaning)
 
 
 pause_verb = _verb("pause")
