@@ -24,7 +24,8 @@ def type_closed(scene: Scene, loop: Loop, now: int) -> Closed:
     limit = scene.policy.per_type.get(loop.type)
     if limit is None or scene.occupancy.by_type.get(loop.type, 0) < limit:
         return None
-    return f"{limit} of {limit} {loop.type} loops are at work", None
+    loops = "loop is" if limit == 1 else "loops are"
+    return f"{limit} of {limit} {loop.type} {loops} at work", None
 
 
 def capacity_closed(scene: Scene, loop: Loop, now: int) -> Closed:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from loopr.core.played import STILL_RUNNING, Played, Run
 from loopr.core.slugs import one_line
 from loopr.ui.chart_rows import SIGN_TIMES, Kind, Row, rows_of
+from loopr.ui.names import counted
 
 FEWEST_COLUMNS = 10
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
@@ -204,8 +205,9 @@ def _text(text: str) -> str:
 def _summary(played: Played) -> str:
     """Say in a line what the chart shows."""
     percent = played.utilisation * 100
+    loops = counted(len({run.id for run in played.runs}), "loop")
     return (
-        f"{len(played.runs)} attempts of {len({run.id for run in played.runs})} loops in {human(played.makespan_ms)}, "
+        f"{counted(len(played.runs), 'attempt')} of {loops} in {human(played.makespan_ms)}, "
         f"{int(percent + Fraction(1, 2))}% of {played.slots} slots used"
     )
 
@@ -271,7 +273,7 @@ def _svg_area(row: Row, y: int, played: Played, colours: Mapping[str, str]) -> s
     for part, share in enumerate(load):
         height = int(share * (_ROW - 4) / most) if share else 0
         path.append(f"V{bottom - max(height, 1 if share else 0)}H{left + (part + 1) * step}")
-    words = f"{row.name}: {row.count} loops, {-(-most // 1)} at once"
+    words = f"{row.name}: {counted(row.count, 'loop')}, {-(-most // 1)} at once"
     return f'<path d="{"".join(path)}V{bottom}Z" fill="{colours[row.type]}"><title>{_text(words)}</title></path>'
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from loopr.core.model import FINISHED, Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
+from loopr.ui.names import counted
 
 MOST = 200  # a shell asks before it lists so many
 _ENDED = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
@@ -56,7 +57,7 @@ def _plans(scene: Scene, now: int) -> Iterator[Item]:
 def _convoys(scene: Scene, now: int) -> Iterator[Item]:
     """Give the convoys."""
     for name, convoy in sorted(scene.shared.convoys.items()):
-        yield Item(f"@{name}", f"{len(convoy.members)} loops")
+        yield Item(f"@{name}", counted(len(convoy.members), "loop"))
 
 
 def _projects(scene: Scene, now: int) -> Iterator[Item]:

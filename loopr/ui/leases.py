@@ -25,6 +25,7 @@ from loopr.errors import Deferred, LooprError, NotFound, Problem, StaleLease, Us
 from loopr.payers import check_payers
 from loopr.ui.gate import pass_gate
 from loopr.ui.handing import Place, release, renew
+from loopr.ui.names import counted
 from loopr.ui.steering import deciding
 from loopr.ui.views import Row, document, instant
 from loopr.wiring import Workspace, wall_clock
@@ -142,7 +143,7 @@ def _nothing(scene: Scene, wanted: Wanted, now: int) -> Deferred:
                 held.setdefault(gate.reason, []).append(loop.id)
     found = sorted(held.items(), key=lambda each: -len(each[1]))
     told = "; ".join(f"{ids[0] if len(ids) == 1 else f'{len(ids)} loops'}: {why}" for why, ids in found[:MOST_TOLD])
-    more = f"; and {len(found) - MOST_TOLD} reasons more" if len(found) > MOST_TOLD else ""
+    more = f"; and {counted(len(found) - MOST_TOLD, 'more reason')}" if len(found) > MOST_TOLD else ""
     hint = "`loopr next --pull` tells it of each" if found else "`loopr ls` lists the loops"
     return Deferred(f"nothing could be leased: {told or 'no loop that was asked for is pending'}{more}", hint=hint)
 

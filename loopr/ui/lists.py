@@ -122,9 +122,9 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
         title, items = _items(kind, text, source, kept, ladder)
     left = open_items(items, kept)
     if not left:
-        raise UserError(
-            f"{source} has nothing that is open", hint=f"{len(items)} are closed" if items else "export it again"
-        )
+        closed = f"{len(items)} {'is' if len(items) == 1 else 'are'} closed"
+        hint = closed if items else "export it again"
+        raise UserError(f"{source} has nothing that is open", hint=hint)
     gone = {each.id for each in items} - {each.id for each in left}
     made = plan_of(left, ladder, plan_id=plan_id, title=title or source, about=_about(kind, source), gone=gone)
     left_out = sum(each.id in gone and not each.group for each in items)

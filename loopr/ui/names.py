@@ -1,4 +1,4 @@
-"""From what a person types to the loop that is meant.
+"""From what a person types to the loop that is meant; and things, counted.
 
 By exact id, else by whole path segments from the end, else by how the id, or its last segment, begins. Must never guess
 between several.
@@ -11,6 +11,11 @@ from collections.abc import Iterable
 from loopr.errors import NotFound
 
 MOST_NAMED = 5
+
+
+def counted(number: int, word: str) -> str:
+    """Count things, of which one is called by a word."""
+    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def find_id(known: Iterable[str], text: str) -> str:

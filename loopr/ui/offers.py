@@ -23,6 +23,7 @@ from loopr.core.trust import offer_plan
 from loopr.engine import Engine
 from loopr.errors import LooprError, PlanError, UserError
 from loopr.hands import FileHands, changed_at
+from loopr.ui.names import counted
 
 if TYPE_CHECKING:
     from loopr.ui.requests import Plan
@@ -111,7 +112,7 @@ def _difference(engine: Engine, loop: Loop, text: str) -> str:
     old = hands.text_of(loop, engine.mind.find_entry(loop.id), counts) if counts else b""
     lines = unified_diff((old or b"").decode(errors="replace").splitlines(), text.splitlines(), lineterm="", n=1)
     found = list(lines)[2:]
-    more = [f"… and {len(found) - MOST_LINES} lines more"] if len(found) > MOST_LINES else []
+    more = [f"… and {counted(len(found) - MOST_LINES, 'more line')}"] if len(found) > MOST_LINES else []
     return "\n".join([*found[:MOST_LINES], *more])
 
 

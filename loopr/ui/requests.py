@@ -26,6 +26,7 @@ from loopr.payers import no_project
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.likely import check_likeness, or_checklist, reading_remarks
 from loopr.ui.mending import put_back
+from loopr.ui.names import counted
 from loopr.ui.nearby import meant_instead
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import absent_programs
@@ -211,7 +212,8 @@ def ensure_room(engine: Engine, plans: Iterable[Plan]) -> None:
         return
     depth, limit = sum(queue_depth(forest, forest.at).values()), forest.policy.queue_limits()[1]
     if limit is not None and depth >= limit:
-        raise Deferred(f"the queue is full: {depth} loops wait for a slot, the hard limit is {limit}", hint=_LATER)
+        wait = f"{counted(depth, 'loop')} wait{'s' * (depth == 1)} for a slot"
+        raise Deferred(f"the queue is full: {wait}, the hard limit is {limit}", hint=_LATER)
 
 
 _LATER = "nothing was stored: start the plan later, or raise queue.hard_limit"

@@ -71,7 +71,7 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
     "type": (
         "plan q: x\ndispatch q/x\nchoose q/x",
-        "1 of 1 spec loops are at work",
+        "1 of 1 spec loop is at work",
         "lost q/x",
         {"per_type": {"spec": 1}},
     ),

@@ -31,7 +31,7 @@ Some words.
 def test_each_open_box_is_a_loop(desk: Desk) -> None:
     """Headings group them, what is below a box is its text, and nothing waits for anything; on paper too."""
     path = desk.write("todo.md", LIST)
-    said = "plan specs/todo/plan.md, taken from todo.md; 1 are closed, and left out\n"
+    said = "plan specs/todo/plan.md, taken from todo.md; 1 is closed, and left out\n"
     assert desk("start", "-n", path).err.startswith(said)
     told = desk("start", "--no-run", path)
     assert (told.code, told.err.startswith(said.replace("plan specs", "wrote specs"))) == (0, True), told

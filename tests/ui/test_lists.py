@@ -39,7 +39,7 @@ def test_an_export_becomes_a_plan(desk: Desk) -> None:
     dry = desk("start", "-n", "--from", "beads", path)
     assert (dry.code, everything(desk.folder)) == (0, before)
     told = desk("start", "--no-run", "--from", "beads", path).err
-    assert told.startswith("wrote specs/beads/plan.md, taken from .beads/issues.jsonl; 1 are closed, and left out\n")
+    assert told.startswith("wrote specs/beads/plan.md, taken from .beads/issues.jsonl; 1 is closed, and left out\n")
     assert ids(desk) == ["beads", "beads/spec", "beads/spec/phase", "beads/spec/phase/bd-1"]
     files = everything(desk.folder / "specs")
     again = desk("start", "--no-run", "--from", "beads", path).err

@@ -75,4 +75,4 @@ def test_why_says_that_a_leaf_counts_as_its_type(shop: Desk) -> None:
     shop.start(f"---\nid: demo\nspecs: [{{id: s, phases: [{phases}]}}]\n---\n# Demo\n")
     shop.choose()
     (gate,) = shop("why", "demo/s/b", "--json").document["gates"]
-    assert gate["reason"] == "1 of 1 phase loops are at work; a phase that just does the work counts as one too"
+    assert gate["reason"] == "1 of 1 phase loop is at work; a phase that just does the work counts as one too"

@@ -13,6 +13,7 @@ from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed, reading
 from loopr.ui.cli.steer import steer
 from loopr.ui.convoys import convoy_document, convoy_row, convoys_document, find_convoy, progress_words
+from loopr.ui.names import counted
 from loopr.ui.times import say_clock
 from loopr.ui.vocabulary import Wish
 
@@ -94,7 +95,7 @@ def _stands(scene: Scene, name: str, convoy: Convoy, now: int) -> str:
     if row["done"] == row["total"]:
         return f"{counts}: it lands at the engine's next turn"
     below = row["progress"]
-    more = f" ({below['done']} of {below['of']} loops)" if below["total"] != row["total"] else ""
+    more = f" ({below['done']} of {counted(below['of'], 'loop')})" if below["total"] != row["total"] else ""
     gone = sum(scene.loops[each].status is Status.INVALIDATED for each in convoy.members)
     lacks = f"{gone} not declared any more, so it does not land" if gone else ""
     return f"{counts}{more}: {'; '.join(filter(None, [progress_words(below), lacks]))}"

@@ -28,7 +28,7 @@ from loopr.ui.cli.gc import items_of, sizes_of
 from loopr.ui.cli.land import turn_or_beside
 from loopr.ui.groups import CONVOY, members
 from loopr.ui.in_use import ENDED, in_use, is_over, living, names_of
-from loopr.ui.names import find_id
+from loopr.ui.names import counted, find_id
 from loopr.ui.remains import Item, lines_of, row_of, say_bytes
 
 if TYPE_CHECKING:
@@ -267,4 +267,5 @@ def _report(frame: Frame, meant: Meant, kept: Sequence[Kept], how: Asked) -> Non
     total = len(meant.loops) + len(meant.left)
     counts = Counter("not done" if each.status is Status.COMPLETE else people_say(each) for each in meant.left)
     rest = ", ".join(f"{number} {'is' if number == 1 else 'are'} {word}" for word, number in counts.items())
-    frame.note(f"{forgotten}: {len(ids)} of {total} loops of {meant.text}{f'; {rest}' if rest else ''}")
+    told = f"{len(ids)} of {counted(total, 'loop')} of {meant.text}"
+    frame.note(f"{forgotten}: {told}{f'; {rest}' if rest else ''}")

@@ -13,6 +13,7 @@ from loopr.errors import Problem
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame
 from loopr.ui.halves import Half, words_of
+from loopr.ui.names import counted
 
 if TYPE_CHECKING:
     from loopr.world.repo.words import CameHome, HomeCandidate
@@ -97,4 +98,4 @@ def _document(plan: Loop, told: Told, dry_run: bool) -> views.Row:
 
 def count(things: tuple[str, ...], word: str) -> str:
     """Count things."""
-    return f"{len(things)} {word}{'s' * (len(things) != 1)}"
+    return counted(len(things), word)

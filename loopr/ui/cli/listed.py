@@ -70,7 +70,8 @@ def _may_be_list(path: Path) -> bool:
 
 def _tell(frame: Frame, listed: Listed, *, fresh: bool) -> None:
     """Say what became of a list."""
-    out = f"; {listed.left_out} are closed, and left out" if listed.left_out else ""
+    number = listed.left_out
+    out = f"; {number} {'is' if number == 1 else 'are'} closed, and left out" if number else ""
     word = "wrote" if fresh else "plan"
     frame.note(f"{word} {render.plain(listed.plan.source)}, taken from {render.plain(listed.source)}{out}")
     for remark in listed.remarks[:MOST_REMARKS]:

@@ -19,7 +19,7 @@ from loopr.errors import UserError
 from loopr.ui import documents, needed, render, stands, views
 from loopr.ui.cli.frame import Frame, reading, several
 from loopr.ui.folding import fold
-from loopr.ui.names import find_id
+from loopr.ui.names import counted, find_id
 from loopr.ui.older import age_words, stale_lines
 from loopr.ui.times import localized, read_instant, say_clock, say_duration, say_tokens
 from loopr.ui.unattended import unattended, unattended_loop
@@ -72,7 +72,9 @@ def draw_tree(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
 def tell_unread(frame: Frame, rows: list[views.Row]) -> None:
     """Print which files differ from what was read, a few of them."""
     lines = [line for row in rows[:MOST_UNREAD] for line in render.wrap("", render.plain(words(row)), frame.width)]
-    more = [f"and {len(rows) - MOST_UNREAD} files more that differ"] if len(rows) > MOST_UNREAD else []
+    beyond = len(rows) - MOST_UNREAD
+    differ = "differs" if beyond == 1 else "differ"
+    more = [f"and {counted(beyond, 'more file')} that {differ}"] if beyond > 0 else []
     paint = render.Paint(frame.color)
     frame.lines(paint("warn", line) for line in [*lines, *more])
 

@@ -19,7 +19,7 @@ from loopr.errors import NotFound, PlanError, Problem
 from loopr.ui import render, views
 from loopr.ui.chart import draw_svg, draw_text, human
 from loopr.ui.cli.frame import Frame, reading
-from loopr.ui.names import find_id
+from loopr.ui.names import counted, find_id
 from loopr.ui.nearby import meant_instead
 from loopr.ui.requests import enqueue, read_plans
 from loopr.ui.uncommitted import uncommitted
@@ -152,7 +152,7 @@ def report(played: Played) -> views.Row:
 def _summary(played: Played, width: int) -> list[str]:
     """Say in a few lines what the chart does not show."""
     used = f"{float(played.utilisation):.0%} of {played.slots} slots"
-    lines = ["", f"makespan {human(played.makespan_ms)}, {used} used, {len(played.runs)} attempts"]
+    lines = ["", f"makespan {human(played.makespan_ms)}, {used} used, {counted(len(played.runs), 'attempt')}"]
     waits = [f"{name} {human(each.p50_ms)} / {human(each.p99_ms)}" for name, each in played.waiting.items()]
     if waits:
         lines.append(f"waiting, median / 99 of 100: {', '.join(waits)}")

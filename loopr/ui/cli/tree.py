@@ -17,6 +17,7 @@ import click
 from loopr.errors import NotFound, UserError
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.cli.see import draw_tree
+from loopr.ui.names import counted
 
 LOOK_SECS = 0.2
 TICK_SECS = 1.0
@@ -69,7 +70,8 @@ def _fitting(lines: list[str], height: int) -> list[str]:
     if len(lines) <= height:
         return lines
     end = min(3, height // 3)
-    return [*lines[: height - end - 1], f"… {len(lines) - height + 1} lines more", *lines[len(lines) - end :]]
+    more = f"… {counted(len(lines) - height + 1, 'more line')}"
+    return [*lines[: height - end - 1], more, *lines[len(lines) - end :]]
 
 
 def _seq(frame: Frame) -> int:
