@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loopr.ui.requests import Enqueued
+from loopr.ui.enqueued import Enqueued
 from loopr.ui.times import say_duration, say_tokens
 
 MOST_NAMED = 5

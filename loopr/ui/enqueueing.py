@@ -16,9 +16,10 @@ from loopr.errors import EngineHeld
 from loopr.ui import views
 from loopr.ui.bases import Wants, other_inputs, start_from_base
 from loopr.ui.edits import headline
+from loopr.ui.enqueued import Enqueued
 from loopr.ui.inputs import absent_inputs, uncommitted_inputs
 from loopr.ui.offers import ask_on_offers
-from loopr.ui.requests import Confirm, Enqueued, Plan, enqueue, ensure_room, nobody
+from loopr.ui.requests import Confirm, Plan, enqueue, ensure_room, nobody
 from loopr.ui.uncommitted import uncommitted
 from loopr.ui.unjudged import unjudged
 from loopr.wiring import Workspace

@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 from loopr.core import observations as o
 from loopr.core.declaring import lost_work, outline_problems
 from loopr.core.entries import Artifact, Entry
-from loopr.core.events import Event, Settled
 from loopr.core.filing import plan_declares
-from loopr.core.foreseen import whole_meaning
-from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
-from loopr.core.model import Bound, Loop, Status
+from loopr.core.model import Bound, Loop
 from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
+from loopr.ui.enqueued import Enqueued, loops_of, summary
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.likely import check_likeness, or_checklist, reading_remarks
 from loopr.ui.mending import put_back
@@ -31,7 +29,7 @@ from loopr.ui.nearby import meant_instead
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import absent_programs
 from loopr.ui.shells import unreadable_texts
-from loopr.ui.taken_up import is_awaited, take_up
+from loopr.ui.taken_up import take_up
 from loopr.wiring import Workspace
 from loopr.world.settings.presets import instead_of
 
@@ -56,43 +54,6 @@ class Plan(NamedTuple):
     def id(self) -> str:
         """The id of the plan."""
         return self.artifact.id
-
-
-class Enqueued(NamedTuple):
-    """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git.
-
-    `absent` says which programs it needs that are not here, `unreadable` what of it sh could not
-    run, `remarks` what may be meant otherwise than it is read, `behind` whether the engine has not
-    taken up all of it yet. The rest is as in a `Meaning`; `edited` is whether its file is another
-    than the one that counted. One that `waits` for a person's word has changed nothing yet; `then`
-    says what it comes to.
-    """
-
-    plan: str
-    known: bool
-    declared: tuple[str, ...]
-    settled: tuple[str, ...]
-    changed: tuple[str, ...]
-    gone: tuple[str, ...]
-    put_back: tuple[str, ...]
-    problems: tuple[str, ...]
-    back: tuple[str, ...] = ()
-    reworded: tuple[str, ...] = ()
-    filed: tuple[str, ...] = ()
-    reordered: tuple[str, ...] = ()
-    terms: tuple[dict[str, Any], ...] = ()
-    text: bool = False
-    later: tuple[str, ...] = ()
-    edited: bool = False
-    behind: bool = False
-    waits: bool = False
-    then: str = ""
-    base: str = ""
-    uncommitted: tuple[str, ...] = ()
-    unjudged: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
 
 
 def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
@@ -323,37 +284,3 @@ def _put_back(engine: Engine, plan: Plan) -> None:
     root = engine.forest.policy.root_type
     if plan_declares(engine.forest, plan.artifact) and engine.hands.digest_of(plan.id, root) is None:
         engine.hands.publish_plan(plan.id, root, plan.text, frozenset())
-
-
-def loops_of(forest: Forest, plan: str) -> dict[str, Loop]:
-    """Return the loops of a plan in tree order, then those of it that are no longer declared."""
-    declared = {each.id: each for each in (forest.tree.walk(plan) if plan in forest.loops else ())}
-    gone = (forest.loops[each] for each in forest.tree.by_status[Status.INVALIDATED] if each.startswith(f"{plan}/"))
-    return declared | {each.id: each for each in gone}
-
-
-def summary(engine: Engine, plan: str, before: Mapping[str, Loop], events: list[Event]) -> Enqueued:
-    """Say what a request or a word has come to: loops of a plan as they were, and as they are."""
-    after = loops_of(engine.forest, plan)
-    found = whole_meaning(engine.forest.tree, before, after, engine.mind.find_entry)
-    prefix = f"{engine.forest.policy.artifacts_dir}/{plan}/"
-    problems = engine.forest.shared.problems
-    settled = tuple(dict.fromkeys(each.loop for each in events if isinstance(each, Settled)))
-    return Enqueued(
-        plan,
-        plan in before,
-        declared=found.new,
-        settled=settled,
-        changed=found.again,
-        gone=found.gone,
-        put_back=(),
-        problems=tuple(text for place, text in sorted(problems.items()) if place.startswith(prefix)),
-        back=found.back,
-        reworded=found.reworded,
-        filed=tuple(each for each in found.filed if each not in settled),
-        reordered=found.reordered,
-        terms=tuple(each._asdict() for each in found.terms),
-        text=found.text,
-        later=found.later,
-        behind=is_awaited(engine, plan) if not engine.settles else False,
-    )

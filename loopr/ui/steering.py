@@ -24,6 +24,7 @@ from loopr.engine import Engine
 from loopr.errors import EngineHeld, NotFound, Problem, UserError, WorldError
 from loopr.ui.bases import follow_base
 from loopr.ui.convoys import convoy_name
+from loopr.ui.enqueued import Enqueued, loops_of, summary
 from loopr.ui.gate import pass_gate
 from loopr.ui.groups import (
     CONVOY,
@@ -40,7 +41,7 @@ from loopr.ui.meant import meant_by
 from loopr.ui.names import find_id
 from loopr.ui.offers import bring_in_line, kept_file, of_plans
 from loopr.ui.older import asks_to_redo, depending_words, is_left, some
-from loopr.ui.requests import Confirm, Enqueued, loops_of, summary
+from loopr.ui.requests import Confirm
 from loopr.ui.shown import ensure_shown, shown_at, shown_now
 from loopr.ui.taken_up import take_up
 from loopr.ui.unattended import tell_landing, unattended

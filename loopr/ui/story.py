@@ -236,7 +236,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "unparked": "reset by {by}",
     "retried": "retried by {by}",
     "renewed": lambda data: (
-        f"made anew: {data['cause']}" if data.get("cause") else f"made anew by {data.get('by', '')}"
+        f"made anew{': ' if data.get('cause') else ' by '}{data.get('cause') or data.get('by', '')}"
     ),
     "redo_asked": _redo,
     "redo_began": "it is done again from here on",

@@ -26,6 +26,7 @@ from loopr.ui.cli.word import word_of
 from loopr.ui.driven_too import driven_too_words
 from loopr.ui.driving import NOT_YET, Limit, again, drive, limit_of
 from loopr.ui.edits import details, headline, is_unchanged, remarks_on
+from loopr.ui.enqueued import Enqueued
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
@@ -34,7 +35,7 @@ from loopr.ui.idle import NOTHING_TO_DO
 from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.older import doubt_lines
 from loopr.ui.progress import on_stderr
-from loopr.ui.requests import Confirm, Enqueued, Plan, read_plans
+from loopr.ui.requests import Confirm, Plan, read_plans
 from loopr.ui.times import localized
 from loopr.wiring import wall_clock
 
