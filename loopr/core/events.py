@@ -326,11 +326,11 @@ class Retried(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class Renewed(LoopEvent):
-    """The loop is made anew, as a new generation: by a person's word, or for a `cause`.
+    """The loop is made anew, as a new generation.
 
-    What rests on it then follows, should it land something.
+    Where it has a `reason` of its own, such as other inputs, what rests on it follows, should it land something.
     """
 
     by: str
     generation: int
-    cause: str = ""
+    reason: str = ""

@@ -198,11 +198,11 @@ def _retried(loop: Loop, event: e.Retried, at: int) -> Loop:
 
 
 def _renewed(loop: Loop, event: e.Renewed, at: int) -> Loop:
-    """Do it all again; for a cause, with what rests on it."""
+    """Do it all again; for a reason of its own, with what rests on it."""
     anew = _anew(loop, event.generation)
-    if not event.cause or anew.past.ask is not None:
+    if not event.reason or anew.past.ask is not None:
         return anew
-    ask = Ask(event.cause, event.by, at, cascades=True)
+    ask = Ask(event.reason, "", at, cascades=True)
     return anew._replace(past=anew.past._replace(ask=ask))
 
 

@@ -17,6 +17,7 @@ from loopr.core.redoing import ask_redo, next_round
 from loopr.core.scene import Scene
 
 MOST_NAMED = 3
+ITS_INPUTS = "its inputs"
 _AT_WORK = OCCUPYING | {Status.AWAITING}
 _ENDED = frozenset({Status.FAILED, Status.PARKED})
 
@@ -60,7 +61,7 @@ def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
         if loop is not None and loop.status is Status.COMPLETE:
             yield from ask_redo(scene, loop, why, cascades=True, again=True)
         elif loop is not None and loop.status in _ENDED:
-            yield Renewed(name, "", loop.generation + 1, why)
+            yield Renewed(name, ITS_INPUTS, loop.generation + 1, why)
         elif loop is not None and (loop.status in _AT_WORK or _is_judged_next(loop)):
             yield InputsMoved(name, why)
 

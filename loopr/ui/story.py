@@ -235,9 +235,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "cancelled": _because("cancelled by {by}"),
     "unparked": "reset by {by}",
     "retried": "retried by {by}",
-    "renewed": lambda data: (
-        f"made anew{': ' if data.get('cause') else ' by '}{data.get('cause') or data.get('by', '')}"
-    ),
+    "renewed": _because("made anew by {by}"),
     "redo_asked": _redo,
     "redo_began": "it is done again from here on",
     "round_began": "plan {plan} is started anew: each of its loops may be done again once more by itself",

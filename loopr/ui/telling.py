@@ -199,7 +199,7 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.Rejected: _because("failed"),
     e.IterationAsked: _because("another try asked"),
     e.InputChanged: lambda loop, event, now: ("input changed", "it is done anew" if event.generation > 1 else ""),
-    e.Renewed: lambda loop, event, now: ("made anew", event.cause) if event.cause else (f"made anew by {event.by}",),
+    e.Renewed: _by("made anew"),
     e.Retried: _by("retried"),
     RedoAsked: lambda loop, event, now: ("to be done again", redo_words(event.cause, event.landed)),
     e.Unparked: _by("reset"),
