@@ -22,6 +22,23 @@ _RUN_FILES = {
 }
 """The programs that run the file they are given, with the options that change nothing in that."""
 
+_RECIPES = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "npm": ("package.json",),
+    "pnpm": ("package.json",),
+    "yarn": ("package.json",),
+    "cargo": ("Cargo.toml",),
+}
+"""The file that a program goes by where none is named: the first that is there."""
+
+_NAMES_ONE = re.compile(r"-[CfF].*|--(?:file|makefile|directory|prefix|dir|cwd|justfile|manifest-path)(?:=.*)?")
+_MAY_BRING = re.compile(
+    r"\|\||\b(?:install|add|sync|activate|PATH|if|alias|function|command|which|type|hash|eval|exec|ssh|case)\b|\(\)"
+)
+"""What in a text may bring a program, or keep it from being begun."""
+
+_PLAIN = re.compile(r"[A-Za-z][\w.+-]*")
 _PATTERN = re.compile(r"[`{*?\[]")
 
 
@@ -39,6 +56,24 @@ def run_files_in(command: Command | None) -> Iterator[str]:
         if (option := next(options, None)) is not None:
             word = next((each for each in words[1:] if not option.fullmatch(each)), "")
             yield from _path(word, folder) if "." in word.rpartition("/")[2] else ()
+
+
+def recipes_in(command: Command | None) -> Iterator[tuple[str, ...]]:
+    """Give the files of which one must be at the top for a program that a command runs there."""
+    for words, folder in _begun(command):
+        names = _RECIPES.get(words[0].rpartition("/")[2], ())
+        if names and folder == "." and not any(map(_NAMES_ONE.fullmatch, words[1:])):
+            yield names
+
+
+def programs_in(text: str) -> Iterator[str]:
+    """Give the programs that a text for the shell begins by name; none where it may bring one itself."""
+    if _MAY_BRING.search(text):
+        return
+    for said, _ in commands_of(without_documents(text)):
+        words = _without_values(said)
+        if words and _PLAIN.fullmatch(words[0]):
+            yield words[0]
 
 
 def _path(word: str, folder: str) -> Sequence[str]:

@@ -17,6 +17,7 @@ from loopr.core.entries import Artifact, Command, Entry
 from loopr.core.filing import plan_declares
 from loopr.core.scene import Scene
 from loopr.errors import Problem
+from loopr.ui.begun import programs_in
 from loopr.wiring import Workspace
 from loopr.world.environment import Changes, changed
 from loopr.world.settings.parts import TypeSettings, check_of
@@ -28,7 +29,7 @@ _PLAIN = re.compile(r"[\w./+:,@%-]+")
 _BUILT_IN = re.compile(
     r"[.:\[]|alias|bg|break|case|cd|command|continue|echo|eval|exec|exit|export|false|fg|getopts|hash|if|jobs|kill|let|local"
     r"|printf|pwd|read|readonly|return|set|shift|source|test|time|times|trap|true|type|ulimit|umask|unalias|unset|until|wait"
-    r"|while"
+    r"|while|for|do|done|then|else|elif|fi|esac|in|mapfile|readarray|declare|typeset|pushd|popd|shopt|select"
 )
 HINT = "install it, put its folder on the PATH, or name another one"
 
@@ -58,8 +59,9 @@ def missing_programs(
     """
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for own, need in needs_of(workspace, entries, source):
-        program = _program_of(own, need, texts=texts)
-        if program and all(_is_missing(program, path) for path in _paths(workspace, own, need.agent)):
+        paths = list(_paths(workspace, own, need.agent))
+        begun = dict.fromkeys(_programs_of(own, need, texts=texts))
+        for program in (each for each in begun if all(_is_missing(each, path) for path in paths)):
             key, where = need.key, need.where
             if own.wrap is not None and program == own.wrap[0]:
                 key = f"types.{own.name}.wrap"
@@ -97,12 +99,12 @@ def told(
     return Problem(f"{key}: {words}" + (f"; {link} {others}{rest}" if more else ""), where, hint)
 
 
-def _program_of(own: TypeSettings, need: Need, *, texts: bool) -> str:
-    """Return the program that something begins; the check of an entry is foretold as a text is, and refuses nothing."""
-    of_entry = need.key == "check"
+def _programs_of(own: TypeSettings, need: Need, *, texts: bool) -> Iterator[str]:
+    """Give the programs that something begins; the check of an entry is foretold as a text is, and refuses nothing."""
     if texts:
-        return _in_shell(own, need.command) or (_program(own, need.command) if of_entry else "")
-    return "" if of_entry else _program(own, need.command)
+        yield from _in_shell(own, need.command)
+    if texts is (need.key == "check") and (program := _program(own, need.command)):
+        yield program
 
 
 def _hint(need: Need, program: str) -> str:
@@ -182,13 +184,14 @@ def _program(own: TypeSettings, command: Command) -> str:
     return word if known else ""
 
 
-def _in_shell(own: TypeSettings, command: Command) -> str:
-    """Return the program that a text for the shell begins with, if it is one plain command and stands in no wrapper."""
-    first = plain_words(command)[:1] if isinstance(command, str) and own.wrap is None else []
-    return first[0] if first and "/" not in first[0] and not _BUILT_IN.fullmatch(first[0]) else ""
+def _in_shell(own: TypeSettings, command: Command) -> Iterator[str]:
+    """Give the programs that a text for the shell begins by name, if it stands in no wrapper."""
+    if isinstance(command, str) and own.wrap is None:
+        words = _plain_words(command)[:1] or programs_in(command)
+        yield from (each for each in words if "/" not in each and not _BUILT_IN.fullmatch(each))
 
 
-def plain_words(command: str) -> list[str]:
+def _plain_words(command: str) -> list[str]:
     """Return the words of a text for the shell that is one plain command, none of any other."""
     words = command.split()
     return words if words and "\n" not in command.strip() and all(map(_PLAIN.fullmatch, words)) else []

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from loopr.core.entries import Command
 from loopr.engine import Engine
-from loopr.ui.begun import run_files_in, scripts_in
+from loopr.ui.begun import recipes_in, run_files_in, scripts_in
 from loopr.wiring import Workspace
 from loopr.world.settings import Settings
+from loopr.world.settings.parts import check_of
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
@@ -48,15 +49,14 @@ class _Outset(NamedTuple):
 def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
     """Say which files that commands of a plan name they would not find as they are here, and what to do."""
     from loopr.grounds import ground_of_plan, stands_at
-    from loopr.world.judges import paths_in
 
     forest = engine.forest
     bound = forest.shared.plans.get(plan)
     if bound is None or not bound.base_commit or forest.tree.done(plan):
         return ()
     settings = workspace.settings.of_project(forest.loops[plan].project)
-    commands = [*_commands(settings), *_own_commands(engine, plan)]
-    words = list(dict.fromkeys(path for each in commands for path in paths_in(_read_by(each))))
+    commands = [*_commands(settings), *_own_commands(engine, settings, plan)]
+    words = list(dict.fromkeys(path for each in commands for path in _words_of(each)))
     top = workspace.place.repository or workspace.place.root
     copies = (top / (settings.worktrees.include or ".")).is_file()
     ground = ground_of_plan(workspace, forest, plan) if words or copies else None  # slow to open
@@ -147,7 +147,9 @@ def _scripts(outset: _Outset, commands: Sequence[Command | None]) -> Iterator[st
     begun = _sorted(path for each in commands for path in scripts_in(each))
     names = _sorted([*begun, *(path for each in commands for path in run_files_in(each))])
     modes = modes_among(outset.ground, outset.commit, names) if names else {}
-    if nowhere := _nowhere(outset, [each for each in names if each not in modes]):
+    recipes = dict.fromkeys(names for each in commands for names in recipes_in(each))
+    lost = [names[0] for names in recipes if not _is_somewhere(outset, names)]
+    if nowhere := _nowhere(outset, [*(each for each in names if each not in modes), *lost]):
         fails = "what runs it fails, unless"
         who = "worktrees.setup or a loop" if outset.is_set_up else "a loop"
         yield f"neither committed nor here: {_few(nowhere)}; {fails} {who} makes it before"
@@ -157,6 +159,15 @@ def _scripts(outset: _Outset, commands: Sequence[Command | None]) -> Iterator[st
         yield f"committed without the executable bit: {_few(plain)}; `{cure}`, then commit"
     there = [each for each in begun if each in modes and each not in plain]
     yield from _without_interpreter(outset, there)
+
+
+def _is_somewhere(outset: _Outset, names: Sequence[str]) -> bool:
+    """Say whether one of some files is in the checkout, or in the commit."""
+    from loopr.world.repo.named import files_among
+
+    top = outset.ground.top
+    here = top is not None and any((top / each).exists() for each in names)
+    return here or bool(files_among(outset.ground, outset.commit, names))
 
 
 def _nowhere(outset: _Outset, paths: Iterable[str]) -> list[str]:
@@ -196,6 +207,14 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
+def _words_of(command: Command | None) -> Iterator[str]:
+    """Give the paths that a command names, and the recipes that its programs go by."""
+    from loopr.world.judges import paths_in
+
+    yield from paths_in(_read_by(command))
+    yield from (name for names in recipes_in(command) for name in names)
+
+
 def _read_by(command: Command | None) -> Command | None:
     """Leave out of a command for the shell what it writes to."""
     return _WRITTEN.sub(" ", command) if isinstance(command, str) else command
@@ -205,7 +224,7 @@ def _commands(settings: Settings) -> Iterator[Command | None]:
     """Give every command that is run in a worktree."""
     for each in settings.types.values():
         if each.worktree:
-            yield from (each.run, each.check, each.review)
+            yield from (each.run, each.check, each.review, _of_agent(settings, each.agent))
     yield from _steps(settings)
 
 
@@ -215,10 +234,16 @@ def _steps(settings: Settings) -> Iterator[Command | None]:
     yield from (settings.hooks.get(name) for name in _HOOKS)
 
 
-def _own_commands(engine: Engine, plan: str) -> Iterator[Command | None]:
+def _of_agent(settings: Settings, name: str | None) -> Command | None:
+    """Return the command of an agent preset; one that is not there is told elsewhere."""
+    return settings.preset(name).command if name in settings.shelf.names else None
+
+
+def _own_commands(engine: Engine, settings: Settings, plan: str) -> Iterator[Command | None]:
     """Give the commands that loops of a plan have of their own; of very many, the first."""
-    own = (loop.id for loop in engine.forest.tree.walk(plan) if loop.command)
+    own = (loop.id for loop in engine.forest.tree.walk(plan) if loop.command or loop.checked)
     for each in islice(own, MOST_LOOPS):
         entry = engine.mind.find_entry(each)
         if entry is not None:
-            yield from (entry.run, entry.check)
+            check = check_of(entry.check) if entry.check is not None else None
+            yield from (entry.run, check, _of_agent(settings, entry.agent))

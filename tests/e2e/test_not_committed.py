@@ -157,3 +157,31 @@ def test_other_failures_are_not_blamed_on_it(repo: Repo) -> None:
     """A no that says nothing of the file has its own reason alone."""
     found = reason(repo, "run: 'echo tools/work.sh > x', check: 'test -e y || cat tools/work.sh 2>/dev/null'")
     assert "committed" not in found
+
+
+FORETOLD = """\
+---
+id: told
+codes:
+  - {id: a, check: tools/work.sh}
+  - {id: b, run: "cat $LOOPR_PROMPT_FILE | no-such-agent -p"}
+  - {id: c, run: "command -v no-such-tool || no-such-tool"}
+  - {id: d, run: "pip install no-such-linter && no-such-linter"}
+---
+# Told
+"""
+
+
+def test_what_every_command_needs_is_looked_for(repo: Repo) -> None:
+    """Checks of entries, presets, recipes and programs within a text count; what a text may bring does not."""
+    repo.settings("types:\n  plan: {child: code}\n  code: {agent: own, check: make test && no-such-judge}\n")
+    repo.write({"told.md": FORETOLD, "agents/own.yml": "run: [python3, own.py]\n", "own.py": "", "Makefile": ""})
+    said = repo.loopr("start", "--dry-run", "told.md").err
+    (lying,) = (line for line in said.splitlines() if "not committed as here" in line)
+    assert all(name in lying for name in ("Makefile", "own.py", "tools/work.sh"))
+    assert "told.md:5:5 run: there is no program no-such-agent" in said
+    assert "types.code.check: there is no program no-such-judge" in said
+    assert "no-such-tool" not in said and "no-such-linter" not in said
+    repo.git("rm", "--quiet", "--cached", "--ignore-unmatch", "Makefile")
+    (repo.root / "Makefile").unlink()
+    assert "neither committed nor here: Makefile" in repo.loopr("start", "--dry-run", "told.md").err

@@ -739,7 +739,8 @@ def test_an_edit_is_told(shop: Desk) -> None:
         "  other needs: p/d",
     ]
     dry = shop.start(EDITED, "plan.md", "--dry-run").err.splitlines()
-    assert [each for each in dry if "judge" not in each and "check" not in each] == [*told, "nothing was written"]
+    of_edit = [each for each in dry if not any(word in each for word in ("judge", "check", "Makefile"))]
+    assert of_edit == [*told, "nothing was written"]
     said = shop.start(EDITED).err.splitlines()
     assert said[0] == f"p: nothing has changed yet: its file waits for a word, and comes to: {told[0][3:]}"
 
