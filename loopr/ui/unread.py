@@ -18,6 +18,8 @@ from loopr.wiring import Workspace, differs
 
 MOST_LOOKED = 1_000  # files that one view looks at
 TAKES_UP = "`loopr run` takes it up"
+GONE = "is gone since it was read"
+PUTS_BACK = "`loopr doctor --fix` puts it back"
 _NOT_READ = frozenset({Status.INVALIDATED, Status.LANDING, Status.CANCELLED})
 _NS_PER_MS = 1_000_000
 
@@ -39,8 +41,26 @@ def unread(workspace: Workspace, scene: Scene, loops: Iterable[Loop], most: int 
 
 
 def words(row: Row) -> str:
-    """Say that a file differs, and what takes it up."""
-    return f"{row['text']}; {TAKES_UP}"
+    """Say that a file differs, and what is to be done about that."""
+    return f"{row['text']}; {remedy(row)}"
+
+
+def remedy(row: Row) -> str:
+    """Say what is to be done about a file that differs."""
+    return PUTS_BACK if row["text"].endswith(GONE) else TAKES_UP
+
+
+def missing(workspace: Workspace, scene: Scene, loops: Iterable[Loop]) -> str:
+    """Say which artifacts are known to be gone, and still are; nothing where none is."""
+    root = workspace.place.root
+    done = (each for each in loops if each.status is Status.COMPLETE and each.artifact)
+    found = [_file(scene, each) for each in done if not each.on_disk]
+    found = [each for each in found if not os.path.lexists(root / each)]
+    if not found:
+        return ""
+    if len(found) == 1:
+        return f"{found[0]} is gone; {PUTS_BACK}"
+    return f"{len(found)} artifacts are gone; `loopr doctor --fix` puts back what may come back"
 
 
 def behind(scene: Scene, loops: Iterable[Loop]) -> Iterator[Loop]:
@@ -89,7 +109,7 @@ def _differs(workspace: Workspace, scene: Scene, loop: Loop) -> str:
     try:
         changed = os.lstat(path).st_ctime_ns // _NS_PER_MS
     except OSError:
-        return f"{name} is gone since it was read" if loop.on_disk else ""
+        return f"{name} {GONE}" if loop.on_disk else ""
     if not loop.on_disk:
         known = {offers.offered, *offers.rejected} - {""}
         is_known = any(not differs(path, each) for each in known)

@@ -20,7 +20,7 @@ from loopr.ui.checkup.rows import Finding, stopped
 from loopr.ui.damage import first_damaged
 from loopr.ui.holding import held
 from loopr.ui.mending import gone
-from loopr.ui.unread import TAKES_UP, unread_anywhere
+from loopr.ui.unread import remedy, unread_anywhere
 from loopr.ui.views import instant
 from loopr.wiring import Workspace
 from loopr.world.artifacts import scan
@@ -191,7 +191,7 @@ def _unread(workspace: Workspace) -> Iterator[Finding]:
             if isinstance(seen, FileRefused):
                 yield Finding("specs", False, seen.text, "mend it: nothing below it is taken up until then")
             else:
-                yield Finding("specs", None, row["text"], TAKES_UP)
+                yield Finding("specs", None, row["text"], remedy(row))
 
 
 def _gone(workspace: Workspace, settings: Settings) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from loopr.ui.names import counted, find_id
 from loopr.ui.older import age_words, stale_lines
 from loopr.ui.times import localized, read_instant, say_clock, say_duration, say_tokens
 from loopr.ui.unattended import unattended, unattended_loop
-from loopr.ui.unread import behind, unread, words
+from loopr.ui.unread import behind, missing, unread, words
 from loopr.ui.verdicts import last_no, output_of
 from loopr.ui.warnings import warnings
 from loopr.ui.whereabouts import is_unchanged
@@ -65,6 +65,8 @@ def draw_tree(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     frame.lines(paint("warn", line) for line in remarks)
     tell_unread(frame, unread(frame.workspace, scene, behind(scene, drawn)))
     loops = list(scene.tree.walk(top))
+    gone = missing(frame.workspace, scene, loops)
+    frame.lines(paint("warn", line) for line in render.wrap("", gone, frame.width) if gone)
     ready = queued.ready if top is None else sum(loop.status is Status.PENDING and is_ready(loop) for loop in loops)
     frame.lines(stands.footer(views.counts(loops), scene.tree.done_of(tops), frame.room, ready))
 
