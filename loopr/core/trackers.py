@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -60,7 +60,7 @@ def read_export(kind: str, text: str, source: str) -> list[Item]:
             items[item.id], lines[item.id] = item, row.line
     if problems:
         raise PlanError("", problems=problems)
-    return [_with_words(each, items) if kind == GITHUB else each for each in items.values()]
+    return [_with_words(each) if kind == GITHUB else each for each in items.values()]
 
 
 def _rows(kind: str, text: str, source: str) -> Iterator[Row]:
@@ -139,10 +139,10 @@ def _github(said: Mapping[str, Any]) -> Item | None:
     )
 
 
-def _with_words(item: Item, items: Collection[str]) -> Item:
-    """Add what an issue says in words that it waits for, such as `blocked by #4, #5`, as far as that is exported."""
+def _with_words(item: Item) -> Item:
+    """Add what an issue says in words that it waits for, such as `blocked by #4, #5`."""
     told = [number for found in _IN_WORDS.finditer(item.body) for number in re.findall(r"#(\d+)", found[0])]
-    more = [each for each in told if each in items and each != item.id]
+    more = [each for each in told if each != item.id]
     return replace(item, needs=tuple(dict.fromkeys((*item.needs, *more)))) if more else item
 
 

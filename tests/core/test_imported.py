@@ -211,13 +211,13 @@ def test_an_export_of_github() -> None:
     ("body", "needs"),
     [
         ("Depends on #3.", ("3",)),
-        ("It is blocked by #3, #4 and #5, and by #9.", ("3", "4")),
+        ("It is blocked by #3, #4 and #5, and by #9.", ("3", "4", "5")),
         ("blocked by: #4", ("4",)),
         ("See #3. It depends on a lot, #4 too. Depends on #8.", ()),
     ],
 )
 def test_what_an_issue_says_in_words(body: str, needs: tuple[str, ...]) -> None:
-    """What it says that it waits for counts, where that is in the export; what it only mentions does not."""
+    """What it says that it waits for counts, what it only mentions does not."""
     issues = [{"number": n, "title": "T", "body": body if n == 8 else "", "state": "OPEN"} for n in (3, 4, 8)]
     assert read_export("github", json.dumps(issues), "x")[2].needs == needs
 

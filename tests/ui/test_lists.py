@@ -61,6 +61,19 @@ def test_a_newer_export_keeps_what_is_done_here(desk: Desk) -> None:
     assert desk.loop("beads/spec/phase/bd-1").status.value == "complete"
 
 
+def test_a_need_in_words_that_is_not_in_the_list_is_told(desk: Desk) -> None:
+    """An issue that waits for one which was not exported says so; of one that is closed nothing is said."""
+    issues = [
+        {"number": 15, "title": "First", "state": "OPEN"},
+        {"number": 16, "title": "Done", "state": "CLOSED"},
+        {"number": 17, "title": "Next", "body": "blocked by #99, #15, #16", "state": "OPEN"},
+    ]
+    path = desk.write("gh.json", json.dumps(issues))
+    told = desk("start", "--no-run", "--from", "github", path).err
+    assert "  17 needs 99, which is not in the list: left out\n" in told
+    assert (told.count("needs"), desk.loop("gh/spec/phase/17").needs) == (1, ("gh/spec/phase/15",))
+
+
 def test_a_plan_that_was_edited_is_not_written_over(desk: Desk) -> None:
     """What a person has changed in the plan since it was started gives way to --yes only; another list's never does."""
     path = export(desk, bead("bd-1"))
