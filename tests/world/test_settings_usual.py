@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from loopr.core.bridges import ELSEWHERE, OURS
 from loopr.core.fields import ENTRY_KEYS
+from loopr.errors import SettingsError
+from loopr.world.settings import load
 from loopr.world.settings.check import unknown
 from loopr.world.settings.schema import find
 from loopr.world.settings.usual import OF_ALL, OF_TYPES, usual
@@ -32,6 +35,24 @@ def test_a_word_is_looked_up_as_people_write_it() -> None:
     """Case and dashes do not count; elsewhere in the file the word means nothing."""
     assert usual("types.job.Max-Retries") == "did you mean types.job.max_iterations?"
     assert usual("lanes.x.command") == usual("types.x.y.command") == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "types", "hint"),
+    [
+        ("max_iterations=3", "", "types.code.max_iterations"),
+        ("max_iterations=3", "types: {plan: {child: job}, job: {}}", "types.job.max_iterations"),
+        ("retry.max_iterations=3", "", "retry.max_iterations.code"),
+        ("concurrency.per_type=3", "", "concurrency.per_type.code"),
+    ],
+)
+def test_what_is_said_of_a_type(tmp_path: Path, given: str, types: str, hint: str) -> None:
+    """The hint names a type that there is, and a key that takes the value."""
+    (tmp_path / "loopr.yml").write_text(types)
+    with pytest.raises(SettingsError) as refused:
+        load(tmp_path, environ={}, home=None, overrides=[given])
+    assert [each.hint for each in refused.value.problems] == [f"did you mean {hint}?"]
+    load(tmp_path, environ={}, home=None, overrides=[f"{hint}=3"])
 
 
 def test_words_of_an_outline() -> None:

@@ -177,7 +177,8 @@ def _wrong(key: Key, node: Node, path: str, hint: str = "") -> Fault:
 
 def _map(key: Key, node: Node, path: str) -> Fault | None:
     """A map is wanted and something else was written."""
-    return _wrong(key, node, path)
+    per_type = key.names is not None and key.names.what == "type" and "." in path
+    return _wrong(key, node, path, f"did you mean {path}.TYPE?" if per_type else "")
 
 
 def _number(key: Key, node: Node, path: str) -> Fault | None:

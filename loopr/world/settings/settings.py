@@ -66,9 +66,15 @@ def settle(layers: Iterable[Read], texts: Texts = NOTHING) -> Settings:
     faults += [fault for each in found.values() for fault in each.faults]
     faults += agree(values, story, shelf, frozenset(fault.key.partition(".")[0] for fault in faults))
     if faults:
-        raise refusal(faults)
+        raise refusal([_of_a_type(each, values["types"]) for each in faults])
     ladder.fill_priorities(values)
     return build(values, story, shelf, {name: preset_of(name, each) for name, each in found.items()})
+
+
+def _of_a_type(fault: Fault, types: Mapping[str, Any]) -> Fault:
+    """Name a type of the ladder where a hint leaves open which: the last one, if it is known."""
+    last = next((name for name, each in types.items() if each.get("child") is None), "")
+    return fault._replace(hint=fault.hint.replace("TYPE", last)) if last else fault
 
 
 def _prompt_faults(texts: Texts) -> Iterator[Fault]:

@@ -33,6 +33,7 @@ OF_ALL: Mapping[str, tuple[str, ...]] = {
         "jobs", "tasks", "steps", "stages", "specs", "phases", "plans", "plan", "workflow", "id", "title"),
     "did you mean retry.max_attempts? how often a loop may be refused is types.TYPE.max_iterations": (
         "retries", "max_retries", "attempts", "max_attempts"),
+    "did you mean types.TYPE.max_iterations?": ("max_iterations", "iterations"),
     "did you mean timeouts.wall_secs?": ("timeout", "timeout_secs", "timeout_minutes"),
     "that is said of a type: types.TYPE.run": ("run", "command", "cmd", "script"),
     "that is said of a type: types.TYPE.check": ("check", "test", "verify"),
