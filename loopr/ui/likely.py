@@ -17,6 +17,7 @@ from loopr.core.policy import Policy
 from loopr.core.scene import Scene
 from loopr.core.ticked import left_out
 from loopr.errors import PlanError, Problem
+from loopr.ui.declared import later_words
 
 _UNKNOWN = "unknown key"
 _AS_IT_IS = "--yes takes it as it is"
@@ -38,9 +39,10 @@ def check_likeness(policy: Policy, source: str, text: str, artifact: Artifact, c
 
 
 def reading_remarks(scene: Scene, text: str, artifact: Artifact) -> tuple[str, ...]:
-    """List what of a plan is read otherwise than it may be meant, or left out, and the list that nobody reads."""
+    """List what of a plan is not read as it may be meant, or left out, and what is to come."""
     policy, ticked = scene.policy, _ticked(left_out(scene, artifact.id, artifact))
-    return (*_as_read(policy, text, artifact), *ticked)
+    later = later_words(scene, artifact.id, artifact.entries)
+    return (*_as_read(policy, text, artifact), *ticked, *later)
 
 
 def _ticked(gone: Sequence[Entry]) -> Iterator[str]:

@@ -17,6 +17,7 @@ import click
 
 from loopr.errors import UserError
 from loopr.ui.damage import naming_damage
+from loopr.ui.declared import naming_declared
 from loopr.ui.times import read_instant
 from loopr.wiring import Workspace, wall_clock
 
@@ -140,7 +141,7 @@ def _framed(function: Function, *, timed: bool) -> Function:
             at=given.pop("at", None) if timed else None,
             sets=given.pop("sets"),
         )
-        with naming_damage(lambda: frame.opened):
+        with naming_damage(lambda: frame.opened), naming_declared(lambda: frame.opened):
             result = function(frame, **given)
         frame.tell_doubt()
         return result

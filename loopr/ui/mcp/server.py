@@ -30,6 +30,7 @@ from mcp_types import Tool as Listed
 
 from loopr import __version__
 from loopr.ui.damage import naming_damage
+from loopr.ui.declared import naming_declared
 from loopr.ui.mcp.tools import TOOLS, Seat, Tool
 from loopr.ui.questions import written
 from loopr.ui.refusals import BUG, refusal
@@ -81,7 +82,7 @@ def _client(context: ServerRequestContext[Any]) -> str:
 def answer(tool: Tool, seat: Seat, given: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the document of an answer, or of a refusal, and whether it is one."""
     try:
-        with naming_damage(seat.workspace):
+        with naming_damage(seat.workspace), naming_declared(seat.workspace):
             return tool(seat, given), False
     except Exception as error:
         found = refusal(error)
