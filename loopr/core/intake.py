@@ -156,14 +156,15 @@ def _landing_done(scene: Scene, seen: o.LandingDone, now: int) -> Iterator[Event
         return
     yield from moved_by(scene, loop)
     yield e.Landed(loop.id, seen.attempt, seen.commit, seen.digest, seen.put_back, scene.shared.grants, seen.own)
-    if seen.gave_way and seen.gave_way == loop.offers.offered:
+    if seen.gave_way and seen.gave_way in (loop.offers.offered, loop.offers.counts):
         yield f.OfferReplaced(loop.id, seen.gave_way)
     place = place_of(scene, loop)
     problems = outline_problems(scene, loop, seen.artifact, place) if seen.artifact is not None else []
     if problems:
         yield from problem(scene, place, "\n".join(map(str, problems)))
     else:
-        yield from clear_problem(scene, place)
+        if not seen.stays:
+            yield from clear_problem(scene, place)
         if seen.artifact is not None:
             yield from declare_children(scene, loop.id, seen.artifact)
     yield from after_landing(scene, loop)

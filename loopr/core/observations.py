@@ -153,7 +153,11 @@ class LandingReady(Observation):
 
 @dataclass(frozen=True, slots=True)
 class LandingDone(Observation):
-    """The loop's commits are on the plan branch and its artifact is published; an offered file may have given way."""
+    """The loop's commits are on the plan branch and its artifact is published.
+
+    A file at its place that loopr did not write `gave_way` to what was handed over, by its digest;
+    or it `stays`.
+    """
 
     loop: str
     attempt: int
@@ -161,6 +165,7 @@ class LandingDone(Observation):
     digest: str
     artifact: Artifact | None = None
     gave_way: str = ""
+    stays: bool = False
     put_back: tuple[str, ...] = ()
     own: tuple[str, ...] = ()  # files that its judges name, and that it has made itself
 

@@ -36,7 +36,7 @@ class OfferGone(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class OfferReplaced(LoopEvent):
-    """The loop has handed over an artifact of its own: the offered file gave way, and is kept in the archive."""
+    """The loop has handed over its own artifact: what lay there gave way, and is kept in the archive."""
 
     digest: str
 

@@ -46,9 +46,9 @@ def words_for(loop: Loop) -> str:
 def may_give_way(loop: Loop) -> frozenset[str]:
     """Return the digests of what loopr may write over at a loop's place: its own, and what a person has rejected.
 
-    The text of the latter is kept in the archive.
+    The text of the latter is kept in the archive. What counts and is not loopr's stays.
     """
-    return frozenset({loop.artifact, *loop.offers.rejected}) - {""}
+    return frozenset({loop.artifact, *loop.offers.rejected}) - {"", loop.offers.counts}
 
 
 def offered_words(scene: Scene, loop: Loop) -> str:

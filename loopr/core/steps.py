@@ -111,7 +111,8 @@ def _accepted(loop: Loop, event: e.ArtifactAccepted, at: int) -> Loop:
 
 def _candidate(loop: Loop, event: e.CandidateReplaced, at: int) -> Loop:
     """Take a person's file as the candidate."""
-    return loop._replace(artifact=event.digest, on_disk=True, seen=at, offers=loop.offers.without())
+    offers = loop.offers.without()._replace(counts=event.digest)
+    return loop._replace(artifact=event.digest, on_disk=True, seen=at, offers=offers)
 
 
 def _offered(loop: Loop, event: f.ArtifactOffered, at: int) -> Loop:

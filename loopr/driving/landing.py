@@ -42,11 +42,12 @@ MOST_NAMED = 10
 
 
 class _Published(NamedTuple):
-    """What stands among the artifacts now, and what it declares; an offered file may have given way."""
+    """What counts as the artifact now, and what it declares; a file there gave way, or stays."""
 
     digest: str
     artifact: Artifact | None
     gave_way: str = ""
+    stays: bool = False
 
 
 class Course(NamedTuple):
@@ -191,22 +192,31 @@ def _until_published(kit: Kit, task: Task, artifact: Artifact | None, commit: st
 
 
 def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Generator[Asked, Any, _Published]:
-    """Put the artifact in its place; a person's file that stands there is never written over."""
-    raw = _own_text(kit, task, commit)
-    path = artifact_path(kit.specs, task.loop.id, task.loop.type)
+    """Put the artifact in its place; a file of others gives way only to what is handed over."""
+    loop, hands_over, raw = task.loop, _hands_over(kit, task), _own_text(kit, task, commit)
+    path = artifact_path(kit.specs, loop.id, loop.type)
     there = content(path)
-    known, ours, offered = task.loop.artifact, digest(raw), task.loop.offers.offered
-    if there is not None and digest(there) == known and _replaced_by_person(task):
-        return _Published(known, _read(task, there, path))
-    may_go = frozenset({known, ours, offered, *task.loop.offers.rejected}) - {""}
-    lies = digest(there) if there is not None else ""
-    if there is not None and lies in may_go - {ours}:
+    ours, lies = digest(raw), digest(there) if there is not None else ""
+    theirs = frozenset({loop.offers.offered, loop.offers.counts}) - {""}
+    if there is not None and lies == loop.artifact:
+        if _replaced_by_person(task):
+            return _Published(lies, _read(task, there, path))
+        if lies == loop.offers.counts != loop.offers.offered and not hands_over:
+            return _Published(lies, _read(task, there, path), stays=True)  # it counts, and goes on to
+    may_go = frozenset({loop.artifact, *theirs} if hands_over else {loop.artifact} - theirs)
+    may_go = (may_go | {ours, *loop.offers.rejected}) - {""}
+    if there is not None and lies in may_go and (lies != ours or lies in theirs):
         yield Do(lambda: kit.hands.archive.keep(lies, there))
     text = kit.hands.as_published(raw, there)
     if not (yield Do(publishing(path, text, lambda each: digest(each) in may_go))):
         yield Do(lambda: kit.hands.archive.keep(ours, raw))
-        lies = ""
-    return _Published(ours, artifact, offered if lies == offered else "")
+        return _Published(ours, artifact, stays=True)
+    return _Published(ours, artifact, lies if lies in theirs else "")
+
+
+def _hands_over(kit: Kit, task: Task) -> bool:
+    """Say whether the loop's command has written anything for others to read."""
+    return (kit.runs.folder(task.name, task.attempt) / OUTPUT).is_file()
 
 
 def _own_text(kit: Kit, task: Task, commit: str) -> bytes:

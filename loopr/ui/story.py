@@ -203,7 +203,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "artifact_offered": lambda data: f"a file is offered as its artifact, which came {_meanwhile(data)}",
     "artifact_unread": "a file at its place is no artifact, and is left alone",
     "offer_gone": "the file at its place is no other any more",
-    "offer_replaced": "it handed over its own: the offered file is kept as archive/{digest}.md of the state folder",
+    "offer_replaced": "it handed over its own: what lay there is kept as archive/{digest}.md of the state folder",
     "offer_rejected": "the offered file was rejected by {by}; it is kept as archive/{digest}.md of the state folder",
     "completion_undone": "the file that had completed it was rejected by {by}: it waits again",
     "file_kept": _kept,

@@ -48,14 +48,17 @@ def test_offers_are_read_back(offers: Offers) -> None:
 def test_what_is_not_to_be_written_over(
     unread: str, offered: str, counts: str, artifact: str, is_there: tuple[bool, Status]
 ) -> None:
-    """A file that is none, one that waits, and one that counts while its loop is made anew; never loopr's own."""
+    """A file that is none, one that waits, one that counts while its loop is made anew; never loopr's.
+
+    What counts and is not loopr's never gives way, wherever it lies.
+    """
     story, (on_disk, status) = tell("plan p: a"), is_there
     offers = Offers(offered=offered, unread=unread, rejected=("r",), counts=counts)
     loop = story["p/a"]._replace(status=status, artifact=artifact, on_disk=on_disk, offers=offers)
     waits = offered not in ("", artifact)
     made_anew = counts == artifact == "own" and on_disk and status is Status.PENDING
     assert (is_foreign(story.forest, loop, 0) is not None) == (bool(unread) or waits or made_anew)
-    assert may_give_way(loop) == {each for each in (artifact, "r") if each}
+    assert may_give_way(loop) == {each for each in (artifact, "r") if each and each != counts}
 
 
 @pytest.mark.parametrize("number", range(8))

@@ -190,9 +190,10 @@ def test_the_file_of_the_plan(repo: Repo) -> None:
 
 
 def test_its_own_artifact(repo: Repo) -> None:
-    """A loop that drops its own artifact among the others is judged all the same; that file is kept, and named."""
+    """A loop that drops an artifact and hands another over is judged; the file is kept, and named."""
     drop = put(repo, "code.md", "# I say that I am done\n", f"{SPECS}/s/p/code/code.md")
-    run = repo.script("code", f"{drop}; tell dropped; wait_at gate; echo $LOOPR_ITERATION > x")
+    hand = 'printf "# Done\\n" > "$LOOPR_OUTPUT"'
+    run = repo.script("code", f"{drop}; tell dropped; wait_at gate; echo $LOOPR_ITERATION > x; {hand}")
     repo.gate("gate")
     repo.settings(f"types:\n  code: {{run: '{run}', check: grep 2 x}}\n")
     repo.write({"plan.md": "---\nid: demo\nspecs: [{id: s, phases: [{id: p}]}]\n---\n# Demo\n"})

@@ -72,6 +72,7 @@ class Hands:
         self.products: dict[Key, Artifact] = {}
         self.branches: dict[str, str] = {}
         self.gave_way: dict[Key, str] = {}
+        self.stays: dict[Key, str] = {}
         self._tried: dict[str, Entry] = {}
         self._busy: set[tuple[str, Key]] = set()
         self.hard_to_please = world.author.hard_to_please
@@ -321,9 +322,17 @@ class Hands:
         artifact = self.products.get((loop.id, loop.attempt))
         if artifact is None:
             artifact = self.products[loop.id, loop.attempt] = self._product(loop)
-        there, offered = self.world.files.get(loop.id), self.world.shadow.loops[loop.id].offers.offered
-        if self._put(loop, artifact, offered) and there is not None and digest_of(there) == offered:
-            self.gave_way[loop.id, loop.attempt] = offered
+        key, there, now = (loop.id, loop.attempt), self.world.files.get(loop.id), self._now(loop)
+        ours, lies = digest_of(artifact), digest_of(there) if there is not None else ""
+        theirs = {now.offers.offered, now.offers.counts} - {""}
+        if self._as_leaf(loop) and lies in theirs - {ours}:
+            self.world.met("luck: a file outlived a loop that handed over nothing")
+            self.world.contents[ours] = artifact
+            self.stays[key] = lies
+        elif not self._put(loop, artifact, *theirs):
+            self.stays[key] = lies
+        elif lies in theirs - {ours} or lies == now.offers.offered != "":
+            self.gave_way[key] = lies
         self._once("tell", loop, 2, self._landed)
 
     def _landed(self, loop: Loop) -> None:
@@ -331,8 +340,15 @@ class Hands:
         artifact = self.products[loop.id, loop.attempt]
         key, moving = (loop.id, loop.attempt), self.world.shadow.shared.tip(loop.plan).moving
         commit = f"{loop.id}#{loop.attempt}" if moving is not None and moving.loop == loop.id else ""
-        handed_over = None if self._as_leaf(loop) else artifact
-        self.world.report(o.LandingDone(*key, commit, digest_of(artifact), handed_over, self.gave_way.get(key, "")))
+        handed_over, lies, now = None if self._as_leaf(loop) else artifact, self.stays.get(key, ""), self._now(loop)
+        if lies and lies == now.artifact == now.offers.counts != now.offers.offered and handed_over is None:
+            artifact = handed_over = self.world.contents[lies]
+        gave_way, stays = self.gave_way.get(key, ""), key in self.stays
+        self.world.report(o.LandingDone(*key, commit, digest_of(artifact), handed_over, gave_way, stays))
+
+    def _now(self, loop: Loop) -> Loop:
+        """Return a loop as the engine believes it to be by now."""
+        return self.world.shadow.loops[loop.id]
 
     def _put(self, loop: Loop, artifact: Artifact, *also: str) -> bool:
         """Publish a file over what loopr knows, and say whether it is there; any other stays."""
