@@ -25,8 +25,9 @@ Command: TypeAlias = tuple[str, ...] | str
 class Entry:
     """One declared child: what it is to do, what it waits for, and the children it declares itself.
 
-    An implied entry was written by nobody: it stands for the one leaf of a parent that declares none. One that is
-    `ticked` is done by the word of its file, which is no part of the work.
+    An implied entry was written by nobody: it stands for the one leaf of a parent that declares none.
+    An `empty` one says in so many words that nothing is below it. One that is `ticked` is done by the
+    word of its file, which is no part of the work.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Entry:
     priority: int | None = None
     inputs: tuple[str, ...] = ()
     leaf: bool | None = None
+    empty: bool = False
     position: Position = field(default=START, compare=False)
     ticked: bool = field(default=False, compare=False)
 
@@ -93,8 +95,8 @@ def plan_identity(plan: Artifact) -> str:
 
 
 def outline_digest(entry: Entry) -> str:
-    """Return the digest of an entry's nested children with all they say, or "" if there are none."""
-    return _digest([encode_entry(child) for child in entry.children]) if entry.children else ""
+    """Return the digest of an entry's nested children with all they say, or "" if it says nothing of any."""
+    return _digest([encode_entry(child) for child in entry.children]) if entry.children or entry.empty else ""
 
 
 def encode_entry(entry: Entry) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
     for key in ("priority", "leaf"):
         if (value := getattr(entry, key)) is not None:
             plain[key] = value
-    if entry.children:
+    if entry.children or entry.empty:
         plain["children"] = [encode_entry(child) for child in entry.children]
     return plain
 
@@ -137,6 +139,7 @@ def decode_entry(plain: Mapping[str, Any]) -> Entry:
         priority=plain.get("priority"),
         inputs=tuple(plain.get("inputs", ())),
         leaf=plain.get("leaf"),
+        empty=plain.get("children") == [],
     )
 
 

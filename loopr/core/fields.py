@@ -151,6 +151,16 @@ def read_children(reading: Reading, value: Marked, parent_type: str, depth: int)
     return tuple(each.entry for each in check_siblings(reading.findings, siblings))
 
 
+def is_empty(value: Marked) -> bool:
+    """Say whether an outline says in so many words that it declares nothing."""
+    return isinstance(value, MarkedList) and not value.items
+
+
+def _works(pairs: Mapping[str, Pair]) -> bool:
+    """Say whether an entry names a command or an agent: that says what is below it."""
+    return "run" in pairs or "agent" in pairs
+
+
 def outline_problem(count: int, depth: int) -> tuple[str, str] | None:
     """Say why an outline of this many entries at this depth is too large, and what to do."""
     if count > MAX_CHILDREN:
@@ -175,7 +185,8 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
     needs, needs_at = _read_needs(reading, pairs)
     children = pairs.get(CHILDREN)
     nested = read_children(reading, children.value, type_name, depth + 1) if children else ()
-    if children and nested:
+    empty = children is not None and reading.distrusted is None and is_empty(children.value) and not _works(pairs)
+    if children and (nested or empty):
         _check_passed_over(reading, pairs, children, type_name)
     elif reading.distrusted is None:
         check_read(reading.findings, reading.ladder, pairs, type_name)
@@ -193,7 +204,8 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
         children=nested,
         priority=reading.priority(pairs),
         inputs=_read_files(reading, pairs, "inputs"),
-        leaf=None if nested else read_leaf(reading.findings, reading.ladder, pairs, type_name),
+        leaf=None if nested or empty else read_leaf(reading.findings, reading.ladder, pairs, type_name),
+        empty=empty,
         position=value.at,
     )
     return Sibling(entry, pairs["id"].value.at if "id" in pairs else value.at, needs_at)

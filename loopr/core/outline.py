@@ -6,6 +6,7 @@ Knows both forms of an outline and which one counts. Must never know a disk, YAM
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from loopr.core.entries import (
     DIGEST_LENGTH,
@@ -25,6 +26,7 @@ from loopr.core.fields import (
     STAMP_KEY,
     Reading,
     check_trust,
+    is_empty,
     outline_problem,
     read_children,
     read_pairs,
@@ -132,6 +134,10 @@ def _read_top(reading: Reading, fields: Marked | None, type_name: str) -> dict[s
         message = f"front matter must be keys and values, not {kind(fields)}"
         reading.findings.refuse(fields.at, message, "write `title: ...`")
         return {}
+    if reading.ladder.child(type_name) is None:  # that nothing is below it is true, by whatever name
+        known = reading.ladder.all_keys()
+        told = tuple(each for each in fields.pairs if each.key not in known or not is_empty(each.value))
+        fields = replace(fields, pairs=told)
     return read_pairs(reading, fields, type_name, ARTIFACT_KEYS)
 
 

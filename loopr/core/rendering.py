@@ -32,6 +32,8 @@ def render_artifact(
     ladder, text, outline = Ladder(types), _text_of(entry), list[str]()
     if entry.children:
         outline = list(_children(entry.children, ladder, type_name))
+    elif entry.empty:
+        outline = [f"{ladder.keys(type_name)[0]}: []"]
     elif _reads_as_outline(text, ladder, type_name):
         outline = [f"{ladder.keys(type_name)[0]}:"]  # says nothing, but the list in the text is not read beside it
     return _artifact(entry, project, outline, text)
@@ -77,9 +79,9 @@ def declared_artifact(
     """Return the text of a declared loop's artifact, and what reading it would give."""
     text = render_artifact(entry, type_name, types, project=project)
     ladder, child, entries = Ladder(types), Ladder(types).child(type_name), entry.children
-    if not entries and child is not None and ladder.implies(type_name):
+    if not entries and not entry.empty and child is not None and ladder.implies(type_name):
         entries = (implied_entry(child, slug(child), entry.title, text),)
-    return text, Artifact(entry.id, entry.title, project, entries=entries, declares=bool(entry.children))
+    return text, Artifact(entry.id, entry.title, project, entries=entries, declares=bool(entry.children) or entry.empty)
 
 
 def _reads_as_outline(text: str, ladder: Ladder, type_name: str) -> bool:
@@ -106,6 +108,8 @@ def _entry(entry: Entry, ladder: Ladder, type_name: str) -> Iterator[str]:
         yield f"{key}: {_flow(value)}"
     if entry.children:
         yield from _children(entry.children, ladder, type_name)
+    elif entry.empty:
+        yield f"{ladder.keys(type_name)[0]}: []"
 
 
 def _rest(entry: Entry) -> dict[str, Any]:

@@ -273,7 +273,7 @@ class _World:
     def _declared(self, loop: Loop) -> Artifact:
         """Return the artifact that an entry stands for: the children it declares, those that are there, or one."""
         entry = self._entry(loop.id)
-        if entry is not None and entry.children:
+        if entry is not None and (entry.children or entry.empty):
             return self._artifact(loop, entry.children)
         present = [self._entry(child) for child in self.forest.tree.children(loop.id)]
         if present and all(present):

@@ -10,6 +10,7 @@ import pytest
 from loopr.core.entries import Entry, decode_entry, encode_entry, identity
 from loopr.core.model import decode_loop
 from loopr.core.policy import Policy, TypePolicy, decode_policy, encode_policy
+from loopr.core.rendering import declared_artifact
 from tests.core.stories import go_on, settings, tell
 from tests.core.test_outline import TYPES, read, refusals
 
@@ -87,6 +88,36 @@ def test_an_explicit_empty_outline_has_no_implied_child() -> None:
     for fields in ({"title": "A", "tasks": None}, {"title": "A"}):
         (only,) = read(fields, type_name="phase", depth=2).entries
         assert only.implied
+
+
+def test_an_entry_that_says_nothing_is_below() -> None:
+    """An empty list in an entry is kept and written as such; beside a command, or by a loop, it is none."""
+    (entry,) = read({"id": "p", "phases": [{"id": "a", "tasks": []}]}, type_name="spec", depth=1).entries
+    assert entry.empty
+    assert decode_entry(encode_entry(entry)).empty
+    text, artifact = declared_artifact(entry, "phase", TYPES)
+    assert "\ntasks: []\n" in text
+    assert (artifact.empty, artifact.entries) == (True, ())
+    above = Entry("s", "S", children=(entry,))
+    assert "    tasks: []\n" in declared_artifact(above, "spec", TYPES)[0]
+    said = {"id": "p", "phases": [{"id": "a", "run": "x", "tasks": []}, {"id": "b", "tasks": None}, {"id": "c"}]}
+    assert not any(each.empty for each in read(said, type_name="spec", depth=1).entries)
+    said = {"id": "p", "phases": [{"id": "a", "tasks": []}]}
+    (entry,) = read(said, type_name="spec", depth=1, written_by_loop=True).entries
+    assert not entry.empty
+
+
+def test_what_an_empty_entry_would_pass_over_is_refused() -> None:
+    """A check of its own, or one of its type, would never be asked."""
+    said = {"id": "p", "phases": [{"id": "a", "tasks": [], "check": "make"}]}
+    assert "`check` would never be used" in "".join(refusals(said, type_name="spec", depth=1))
+
+
+@pytest.mark.parametrize("key", ["tasks", "codes", "phases", "children"])
+def test_the_last_type_takes_an_empty_outline_too(key: str) -> None:
+    """Each name of an empty outline is read by the last type; what says more is refused."""
+    assert read({"title": "A", key: []}, type_name="code", depth=3).entries == ()
+    assert "has no children" in "".join(refusals({"title": "A", key: ["b"]}, type_name="code", depth=3))
 
 
 def test_a_person_completes_any_loop_as_a_leaf() -> None:

@@ -160,6 +160,25 @@ def test_a_type_that_is_there_to_declare_cannot_say_nothing_is_below(repo: Repo)
     assert "a phase must declare its code children" in repo.note("said.2")
 
 
+def test_a_person_completes_the_last_type(repo: Repo) -> None:
+    """A file with an empty outline completes a loop of the type that has no children, which has failed."""
+    phase(repo, "title: P", types="  code: {run: 'exit 3', check: none}\n")
+    repo.loopr("start", "plan.md", code=1)
+    repo.drop("demo/s/p/code/code.md", EMPTY)
+    repo.loopr("run")
+    assert set(repo.statuses().values()) == {"complete"}
+
+
+def test_an_entry_that_says_nothing_is_below(repo: Repo) -> None:
+    """An entry with an explicit empty outline completes by declaration, and nothing runs for it."""
+    phase(repo, "tasks: []", types="  code: {run: 'echo c > c', check: none}\n")
+    assert "by declaration" in repo.loopr("start", "--dry-run", "plan.md").out
+    repo.loopr("start", "plan.md")
+    assert repo.statuses() == dict.fromkeys(("demo", "demo/s", "demo/s/p"), "complete")
+    assert "\ntasks: []\n" in (repo.root / "specs/demo/s/p/phase.md").read_text()
+    assert repo.granted() == {}
+
+
 @pytest.mark.parametrize("state", ["failed", "by hand"])
 def test_a_person_completes_any_loop_by_a_file(repo: Repo, state: str) -> None:
     """A file of a person's that says nothing is below completes a loop, one with a command too, and lands nothing."""
