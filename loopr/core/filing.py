@@ -22,6 +22,7 @@ from loopr.core.entries import Artifact, plan_identity
 from loopr.core.events import Event
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.moving import begin
+from loopr.core.offering import offered_file
 from loopr.core.redoing import begin_round
 from loopr.core.scene import Scene
 from loopr.core.trust import (
@@ -29,7 +30,6 @@ from loopr.core.trust import (
     cleared,
     doubted,
     may_take_file,
-    offered_file,
     plan_terms,
     unkept,
     unread,

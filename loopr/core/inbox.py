@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from loopr.core.gates import own_gates_open
 from loopr.core.model import Loop, Status
-from loopr.core.offering import file_of, offered_words, words_for
+from loopr.core.offering import file_of, is_foreign, is_replaced, is_to_be_made_anew, offered_words, words_for
 from loopr.core.scene import Scene
 from loopr.core.staleness import stale_below
 from loopr.core.tips import BRANCH_PLACE
 
 APPROVAL, OFFERED, FILE, PARKED, FAILED = "approval", "offered", "file", "parked", "failed"
 STALE, BRANCH, HOME, SETTINGS = "stale", "branch", "home", "settings"
+ASKED = "the check said yes; a person must too"
 MOST_TYPED = 5  # names in one command
 
 
@@ -50,7 +51,9 @@ def inbox(scene: Scene, beside: Beside = NOTHING_BESIDE) -> list[Call]:
 def _approvals(scene: Scene, beside: Beside) -> Iterator[Call]:
     """List the loops that wait for a yes."""
     for name in sorted(scene.tree.by_status[Status.AWAITING]):
-        yield Call(APPROVAL, (name,), "the check said yes; a person must too", f"loopr approve {name}", True)
+        loop = scene.loops[name]
+        words = f"{file_of(scene, loop)} is a person's file by now" if is_replaced(loop) else ASKED
+        yield Call(APPROVAL, (name,), words, f"loopr approve {name}", True)
 
 
 def _offered(scene: Scene, beside: Beside) -> Iterator[Call]:
@@ -59,6 +62,21 @@ def _offered(scene: Scene, beside: Beside) -> Iterator[Call]:
         loop = scene.loops[name]
         words = offered_words(scene, loop).removesuffix(f": {words_for(loop)}")
         yield Call(OFFERED, (name,), words, f"loopr approve {name} --file", not scene.tree.done(name))
+
+
+def _foreign(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the files of others that keep a loop from completing by declaration."""
+    for loop in scene.tree.walk():
+        lies, name = loop.offers.unread or loop.offers.counts, loop.id
+        if not lies or loop.offers.offered or not is_to_be_made_anew(scene, loop):
+            continue
+        words = (is_foreign(scene, loop, 0) or ("", None))[0]
+        if loop.offers.unread:
+            yield Call(FILE, (name,), words, f"${{EDITOR:-vi}} {file_of(scene, loop)}", True)
+        else:
+            yield Call(
+                OFFERED, (name,), words.removesuffix(f": {words_for(loop)}"), f"loopr approve {name} --file", True
+            )
 
 
 def _files(scene: Scene, beside: Beside) -> Iterator[Call]:
@@ -128,6 +146,7 @@ def _settings(scene: Scene, beside: Beside) -> Iterator[Call]:
 _ROWS: tuple[Callable[[Scene, Beside], Iterable[Call]], ...] = (
     _approvals,
     _offered,
+    _foreign,
     _files,
     _stuck(Status.PARKED, "reset"),
     _stuck(Status.FAILED, "retry"),

@@ -5,6 +5,8 @@ Knows the loop at whose place such a file lies, and its parent. Must never know 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 
@@ -69,3 +71,28 @@ def is_foreign(scene: Scene, loop: Loop, now: int) -> Closed:
     if offers.counts and offers.counts == loop.artifact and loop.on_disk and loop.status is Status.PENDING:
         return f"{file} is not loopr's, and {loop.id} is to be made anew: {words_for(loop)}", None
     return None
+
+
+def is_replaced(loop: Loop) -> bool:
+    """Say whether a person's file has replaced what a loop handed over that waits for approval."""
+    if loop.status is not Status.AWAITING or loop.lease is None or loop.seen < loop.lease.at:
+        return False
+    return bool(loop.offers.counts) and loop.offers.counts == loop.artifact
+
+
+def is_to_be_made_anew(scene: Scene, loop: Loop) -> bool:
+    """Say whether a file of others lies where loopr would write the artifact of a loop."""
+    return loop.status is Status.PENDING and scene.settles(loop) and is_foreign(scene, loop, 0) is not None
+
+
+def children_on_offer(scene: Scene, loop_id: str) -> Iterator[str]:
+    """List the children of a loop that came with a file which no person has taken yet."""
+    return (each for each in scene.tree.children(loop_id) if scene.loops[each].on_offer)
+
+
+def offered_file(scene: Scene, loop: Loop) -> str:
+    """Return the digest of the file on which a person is asked for a word, nothing if none is."""
+    if loop.offers.offered:
+        return loop.offers.offered
+    counts = is_to_be_made_anew(scene, loop) and not loop.offers.unread
+    return loop.artifact if counts or any(children_on_offer(scene, loop.id)) else ""

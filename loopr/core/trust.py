@@ -18,7 +18,7 @@ from loopr.core.events import Event
 from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.observations import FileSeen
-from loopr.core.offering import is_foreign
+from loopr.core.offering import children_on_offer, offered_file
 from loopr.core.offers import FILE, MOST_NAMED
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
@@ -74,11 +74,6 @@ def _count(scene: Scene, loop: Loop, seen: FileSeen, during: tuple[str, ...]) ->
     yield from declare_children(scene, loop.id, seen.artifact, trusted=False)
     if any(children_on_offer(scene, loop.id)):
         yield f.ArtifactOffered(loop.id, seen.digest, during, before)
-
-
-def children_on_offer(scene: Scene, loop_id: str) -> Iterator[str]:
-    """List the children of a loop that came with a file which no person has taken yet."""
-    return (each for each in scene.tree.children(loop_id) if scene.loops[each].on_offer)
 
 
 def changes(scene: Scene, loop: Loop, artifact: Artifact) -> bool:
@@ -139,14 +134,6 @@ def offer_plan(scene: Scene, plan: str, source: str, digest: str, during: tuple[
 
 
 # --- a person's word ------------------------------------------------------------------------------------------------
-
-
-def offered_file(scene: Scene, loop: Loop) -> str:
-    """Return the digest of the file on which a loop's person is asked for a word, nothing if none is."""
-    if loop.offers.offered:
-        return loop.offers.offered
-    counts = scene.settles(loop) and is_foreign(scene, loop, 0) is not None and not loop.offers.unread
-    return loop.artifact if counts or any(children_on_offer(scene, loop.id)) else ""
 
 
 def may_take_file(scene: Scene, loop: Loop, file: FileSeen) -> None:

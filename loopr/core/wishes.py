@@ -21,11 +21,11 @@ from loopr.core.intake import current, interpret, reclaim
 from loopr.core.lifecycle import allows
 from loopr.core.model import CLEARED, Loop, Status, Usage
 from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
-from loopr.core.offering import words_for
+from loopr.core.offering import offered_file, words_for
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.core.states import GONE, NOT_OVER, does_not_fit, is_written, nothing_stuck
-from loopr.core.trust import approve_file, offered_file, reject_file
+from loopr.core.trust import approve_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
 STOPPED = "the engine was stopped by "

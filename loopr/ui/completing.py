@@ -10,6 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from loopr.core.model import FINISHED, Loop, Status
+from loopr.core.offering import offered_file
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
 from loopr.ui.names import counted
@@ -93,7 +94,7 @@ def _is_open(scene: Scene, loop: Loop, now: int) -> bool:
 _every = _loops(lambda scene, loop, now: True)
 _open = _loops(_is_open)
 _pending = _loops(lambda scene, loop, now: loop.status is Status.PENDING and loop.hold is None)
-_for_word = _loops(lambda scene, loop, now: loop.status is Status.AWAITING or bool(loop.offers.offered))
+_for_word = _loops(lambda scene, loop, now: loop.status is Status.AWAITING or bool(offered_file(scene, loop)))
 _for_approval = _loops(lambda scene, loop, now: loop.status is Status.AWAITING)
 _ended = _loops(lambda scene, loop, now: loop.status in _ENDED or loop.not_before > now)
 _parked = _loops(lambda scene, loop, now: loop.status is Status.PARKED)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopr.core.grouping import Waits
-from loopr.core.inbox import FILE, inbox
+from loopr.core.inbox import FILE, OFFERED, inbox
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.shared import Host
@@ -113,9 +113,11 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     found = held(workspace, seen.scene.shared.accepted)
     calls = inbox(seen.scene, needed.beside(workspace, seen.scene, found.words if found else ""))
     body["inbox"] = [needed.call_row(each) for each in calls]
-    moves = {name.partition("/")[0] for each in calls if each.kind == FILE for name in each.about}
+    moves = {name.partition("/")[0] for each in calls if each.kind in (FILE, OFFERED) for name in each.about}
     for row in body["plans"]:
-        row["stranded"] = row["stranded"] and row["id"] not in moves  # whoever is to write a file moves it
+        row["stranded"] = (
+            row["stranded"] and row["id"] not in moves
+        )  # whoever writes a file moves it, or decides on one
     if found:
         body["warnings"].insert(0, found.words)
     if is_full(state := workspace.place.state):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from loopr.core.model import Loop, Status
+from loopr.core.offering import offered_file
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
 from loopr.errors import NotFound, UserError
@@ -20,7 +21,7 @@ CONVOY, PROJECT = "@", "project:"
 MOST_SHOWN = 50
 SHOWN, NOT_SHOWN = "it has changed since it was shown", "it was not shown"
 MOST_LEFT = 5
-Applies = Callable[[Loop, int], bool]
+Applies = Callable[[Scene, Loop, int], bool]
 _ENDED = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
 _PLURALS = {"is": "are", "has": "have", "was": "were", "waits": "wait"}
 _OVER = frozenset({Status.CANCELLED, Status.INVALIDATED})
@@ -53,9 +54,9 @@ class Group(NamedTuple):
         return len(self.taken) + len(self.left)
 
 
-def waits_twice(loop: Loop) -> bool:
+def waits_twice(scene: Scene, loop: Loop) -> bool:
     """Say whether a person's word is awaited on a loop's work, and on a file that is offered for it."""
-    return loop.status is Status.AWAITING and bool(loop.offers.offered)
+    return loop.status is Status.AWAITING and bool(offered_file(scene, loop))
 
 
 def _nothing_waits(verb: str, top: str, twice: Sequence[str], *, file: bool) -> UserError:
@@ -67,12 +68,12 @@ def _nothing_waits(verb: str, top: str, twice: Sequence[str], *, file: bool) -> 
     return UserError(f"nothing of {top} waits for {'a word on a file' if file else 'your word'}", hint=hint)
 
 
-def _waits_for_word(loop: Loop, now: int) -> bool:
+def _waits_for_word(scene: Scene, loop: Loop, now: int) -> bool:
     """Say whether a person's word is awaited on a loop, and on one thing only."""
-    return (loop.status is Status.AWAITING) != bool(loop.offers.offered)
+    return (loop.status is Status.AWAITING) != bool(offered_file(scene, loop))
 
 
-def _begins_again(loop: Loop, now: int) -> bool:
+def _begins_again(scene: Scene, loop: Loop, now: int) -> bool:
     """Say whether a loop can begin again without anything of it being lost."""
     return loop.status in _ENDED or (loop.status is Status.PENDING and loop.not_before > now)
 
@@ -83,16 +84,16 @@ def _may_pause(loop: Loop) -> bool:
 
 
 VERBS: Mapping[str, Verb] = {
-    "dispatch": Verb("dispatched", lambda loop, now: loop.waits, below=True),
-    "clear": Verb("cleared", lambda loop, now: loop.waits, below=True),
-    "pause": Verb("paused", lambda loop, now: _may_pause(loop), tops=True),
-    "resume": Verb("resumed", lambda loop, now: loop.hold is not None),
-    "cancel": Verb("cancelled", lambda loop, now: loop.status not in _OVER, tops=True, asks=True),
+    "dispatch": Verb("dispatched", lambda scene, loop, now: loop.waits, below=True),
+    "clear": Verb("cleared", lambda scene, loop, now: loop.waits, below=True),
+    "pause": Verb("paused", lambda scene, loop, now: _may_pause(loop), tops=True),
+    "resume": Verb("resumed", lambda scene, loop, now: loop.hold is not None),
+    "cancel": Verb("cancelled", lambda scene, loop, now: loop.status not in _OVER, tops=True, asks=True),
     "retry": Verb("retried", _begins_again, asks=True),
-    "reset": Verb("reset", lambda loop, now: loop.status is Status.PARKED, asks=True),
+    "reset": Verb("reset", lambda scene, loop, now: loop.status is Status.PARKED, asks=True),
     "approve": Verb("approved", _waits_for_word, below=True, asks=True),
     "reject": Verb("rejected", _waits_for_word, below=True, asks=True),
-    "iterate": Verb("sent back", lambda loop, now: loop.status is Status.AWAITING, below=True, asks=True),
+    "iterate": Verb("sent back", lambda scene, loop, now: loop.status is Status.AWAITING, below=True, asks=True),
 }
 """How each verb takes a group; what is not here takes loops only."""
 DECIDING = frozenset({"approve", "reject", "iterate"})
@@ -112,19 +113,19 @@ def group_of(
 
     def applies(loop: Loop) -> bool:
         if file:
-            return bool(loop.offers.offered)
-        return rule.applies(loop, now) or (stop and loop.status not in _OVER and _lives(scene, loop))
+            return bool(offered_file(scene, loop))
+        return rule.applies(scene, loop, now) or (stop and loop.status not in _OVER and _lives(scene, loop))
 
     if found is None:
         loops = members(scene, text, tops=rule.tops)
     else:
         loops = [each for each in scene.tree.walk(found) if each.id != found]
         if verb in DECIDING and loops and not any(map(applies, (scene.loops[found], *loops))):
-            raise _nothing_waits(verb, found, [each.id for each in loops if waits_twice(each)], file=file)
+            raise _nothing_waits(verb, found, [each.id for each in loops if waits_twice(scene, each)], file=file)
         if applies(scene.loops[found]) or not any(map(applies, loops)):
             return None  # it is meant itself, or the verb says why not
     taken = tuple(each.id for each in loops if applies(each))
-    group = Group(text, taken, tuple((each.id, _why_not(each)) for each in loops if not applies(each)))
+    group = Group(text, taken, tuple((each.id, _why_not(scene, each)) for each in loops if not applies(each)))
     if not group.total:
         raise UserError(f"there is no loop in {text}")
     return group
@@ -229,9 +230,9 @@ def rows(groups: Sequence[Group]) -> list[dict[str, object]]:
     ]
 
 
-def _why_not(loop: Loop) -> str:
+def _why_not(scene: Scene, loop: Loop) -> str:
     """Say why a verb does not apply to a loop: how it stands."""
-    if loop.status is Status.AWAITING and loop.offers.offered:
+    if waits_twice(scene, loop):
         return "it waits for two words"
     stands = people_say(loop)
     return f"it is {stands}" if loop.hold is None else f"it is {stands}, and paused"

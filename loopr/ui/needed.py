@@ -44,7 +44,8 @@ def words(call: Call) -> str:
     other = call.command.replace("approve", "reject", 1)
     match call.kind:
         case inbox.APPROVAL:
-            return f"{about}`{call.command}` or `{other}`"
+            said = f"{call.words}; " if call.words != inbox.ASKED else ""
+            return f"{about}{said}`{call.command}` or `{other}`"
         case inbox.OFFERED:
             return f"{call.words}: `{call.command}` or `{other}`"
         case inbox.FILE:

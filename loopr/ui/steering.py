@@ -192,7 +192,7 @@ def _ask_on_groups(workspace: Workspace, course: Course, confirm: Confirm) -> No
         return
     course.shown = shown_now(workspace, seen, [each for group in found for each in group.taken])
     all_of_it = reached(seen.scene, course.shown) if rule.tops else ()
-    listed = [each.id for each in all_of_it if rule.applies(each, seen.now)] or [*course.shown]
+    listed = [each.id for each in all_of_it if rule.applies(seen.scene, each, seen.now)] or [*course.shown]
     text = shown(wish.name, listed)
     if len(listed) > 1 and not confirm(text):
         raise UserError(text, hint=goes_on(wish.name))

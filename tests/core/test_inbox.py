@@ -9,7 +9,7 @@ from loopr.core.inbox import Beside, Call, inbox
 from loopr.core.model import Status
 from loopr.core.policy import Policy
 from loopr.core.settled import Standing, standing
-from tests.core.stories import Story, settings, tell
+from tests.core.stories import Story, go_on, settings, tell
 from tests.core.worlds import HAPPENINGS, begin, policies
 
 
@@ -40,6 +40,16 @@ def test_files_that_nobody_is_set_to_write() -> None:
     (call,) = inbox(story.forest)
     assert (call.kind, call.about) == ("file", ("p/a",))
     assert call.command == "mkdir -p specs/p/a && ${EDITOR:-vi} specs/p/a/spec.md"
+
+
+def test_a_file_that_keeps_a_loop_from_completing() -> None:
+    """A person's file waits for a word where its loop is to be made anew."""
+    story = tell("plan p: a\ndrop p/a: b\nplan p: a (c)", settings(""))
+    (call,) = [each for each in inbox(story.forest) if each.kind == "offered"]
+    assert (call.about, call.command, call.stops) == (("p/a",), "loopr approve p/a --file", True)
+    assert "is not loopr's" in call.words and "reject" not in call.words
+    go_on(story, "reject-file p/a: b")
+    assert [each for each in inbox(story.forest) if each.kind == "offered"] == []
 
 
 def test_what_is_alike_is_one_row() -> None:

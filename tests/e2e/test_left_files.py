@@ -123,3 +123,49 @@ def test_a_file_that_counts_goes_on_to(repo: Repo) -> None:
     assert "# By hand" in (repo.root / PLACE).read_text()
     assert repo.on_branch("demo", "s.txt") == "s"
     assert repo.statuses()["demo/s/w/code"] == "complete"
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_both_words_lead_out_of_the_gate(repo: Repo, word: str) -> None:
+    """A person's file whose entry names other children waits in the one list, and each line that is told is taken."""
+    mine = "---\nphases: [w]\n---\n# By hand\n"
+    repo.settings("types:\n  code: {check: none, run: 'echo c > c.txt'}\n")
+    repo.write({"plan.md": "---\nid: demo\nspecs: [{id: s}]\n---\n"})
+    repo.loopr("start", "--no-run", "plan.md")
+    repo.drop("demo/s/spec.md", mine)
+    repo.loopr("run")
+    repo.write({"plan.md": "---\nid: demo\nspecs: [{id: s, phases: [x]}]\n---\n"})
+    repo.loopr("start", "--yes", "plan.md", code=4)
+    document = repo.loopr("status", "--json").document
+    (call,) = document["inbox"]
+    assert (call["about"], call["command"], call["stops"]) == (["demo/s"], "loopr approve demo/s --file", True)
+    assert not any(each["stranded"] for each in document["plans"])
+    assert "+phases: [w]" in repo.loopr("diff", "--waiting").out
+    repo.loopr(word, "demo/s", "--file")
+    repo.loopr("run")
+    text, loops = (repo.root / PLACE).read_text(), repo.statuses()
+    assert (text == mine, "demo/s/w" in loops, "demo/s/x" in loops) == (
+        (True, True, False) if word == "approve" else (False, False, True)
+    )
+    assert set(loops.values()) == {"complete"}
+    if word == "reject":
+        (digest,) = (each["data"]["digest"] for each in repo.events("offer_rejected"))
+        assert (repo.state / f"archive/{digest}.md").read_text() == mine
+
+
+def test_a_file_for_what_waits_for_approval(repo: Repo) -> None:
+    """A person's file takes the place of what was handed over: a run says so, the list too, and it is what lands."""
+    repo.settings("types:\n  code: {check: none, approve: true, run: 'echo c > c.txt'}\n")
+    leaf = 'echo x > x.txt; printf "# Its own\\n" > "$LOOPR_OUTPUT"'
+    entry = f"{{id: s, run: '{repo.script('leaf', leaf)}'}}"
+    repo.write({"plan.md": f"---\nid: demo\nspecs: [{entry}]\n---\n# Demo\n"})
+    repo.loopr("start", "plan.md", code=4)
+    repo.drop("demo/s/spec.md", BY_HAND)
+    assert "has a person's file" in repo.loopr("run", code=4).err
+    assert f"{PLACE} is a person's file by now" in repo.loopr("status").out
+    shown = repo.loopr("diff", "--waiting").out
+    assert "-# Its own" in shown and "+# By hand" in shown
+    repo.loopr("approve", "demo/s")
+    repo.loopr("run")
+    assert (repo.root / PLACE).read_text() == BY_HAND
+    assert repo.statuses()["demo/s"] == "complete"

@@ -15,10 +15,10 @@ from loopr.core.entries import Artifact
 from loopr.core.filing import plan_declares
 from loopr.core.intake import interpret
 from loopr.core.model import Loop, Status
+from loopr.core.offering import offered_file
 from loopr.core.policy import NO_BUDGET
 from loopr.core.staleness import stale_below
 from loopr.core.taking import Taken, take_base
-from loopr.core.trust import offered_file
 from tests.sim import invariants, rest
 from tests.sim.author import LANES, digest_of
 from tests.sim.bases import update

@@ -8,7 +8,7 @@ from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.model import Loop, Status
 from loopr.core.observations import FileSeen
-from loopr.core.trust import offered_file
+from loopr.core.offering import offered_file
 from tests.sim.author import digest_of
 
 if TYPE_CHECKING:

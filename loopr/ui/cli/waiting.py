@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from loopr import wiring
 from loopr.core.model import Loop, Status
+from loopr.core.offering import file_of, is_replaced, offered_file
 from loopr.core.scene import Scene
 from loopr.errors import LooprError
 from loopr.ui import render, views
@@ -33,7 +34,8 @@ MOVED = "somebody has committed on its branch since it was judged: only a word o
 class Waits(NamedTuple):
     """One thing that waits for a word: a loop's work, or a file that is offered for it.
 
-    `handed` is the text that it hands over, or that is offered, against the one before; `why` says what is missing.
+    `handed` is the text that it hands over, or that is offered, against the one before; `why` says what
+    is missing, `file` that a person has replaced what it handed over.
     """
 
     loop: Loop
@@ -42,6 +44,7 @@ class Waits(NamedTuple):
     change: Range | None = None
     handed: str = ""
     why: str = ""
+    file: str = ""
 
 
 def show_waiting(frame: Frame, text: str | None, *, stat: bool) -> None:
@@ -62,9 +65,14 @@ def show_waiting(frame: Frame, text: str | None, *, stat: bool) -> None:
     loops = list(dict.fromkeys(each.loop.id for each in found))
     about = text or " ".join(dict.fromkeys(each.loop.plan for each in found))
     many = f"{len(loops)} loops wait" if len(loops) > 1 else "1 loop waits"
-    alone = [each.loop.id for each in found if each.why == MOVED or (each.kind == FILE and waits_twice(each.loop))]
+    alone = [each.loop.id for each in found if _wants_own_words(seen.scene, each)]
     but = f", but for {', '.join(alone)}: that wants words of its own" if alone else ""
     frame.note(f"{many}: `loopr approve {about} --at {seen.seq}` takes exactly what is shown here{but}")
+
+
+def _wants_own_words(scene: Scene, waits: Waits) -> bool:
+    """Say whether no word on a group of loops takes a thing that waits."""
+    return waits.why == MOVED or (waits.kind == FILE and waits_twice(scene, waits.loop))
 
 
 def _meant(scene: Scene, text: str | None) -> list[Loop]:
@@ -80,10 +88,11 @@ def _waiting(frame: Frame, scene: Scene, loops: list[Loop]) -> Iterator[Waits]:
     for loop in loops:
         if loop.status is Status.AWAITING:
             yield _work(frame, scene, loop, grounds)
-        if loop.offers.offered:
-            counts = loop.offers.before or loop.artifact
-            old, new = (_kept_text(frame, loop, each) if each else "" for each in (counts, loop.offers.offered))
-            why = f"came while {', '.join(loop.offers.during) or 'loops'} ran"
+        if digest := offered_file(scene, loop):
+            counts = loop.offers.before or (loop.artifact if digest != loop.artifact else "")
+            old, new = (_kept_text(frame, loop, each) if each else "" for each in (counts, digest))
+            came = f"came while {', '.join(loop.offers.during) or 'loops'} ran"
+            why = came if loop.offers.offered else "is not loopr's, and would be written anew"
             yield Waits(loop, FILE, handed=_difference(loop, old, new), why=why)
 
 
@@ -94,6 +103,9 @@ def _work(frame: Frame, scene: Scene, loop: Loop, grounds: dict[str, Ground | No
     output = Runs(frame.workspace.place.state).folder(loop.name, loop.attempt) / OUTPUT
     handed = output.read_text(errors="replace") if output.is_file() and not output.is_symlink() else ""
     about = Waits(loop, WORK, handed=_difference(loop, "", handed))
+    if is_replaced(loop):
+        theirs = _difference(loop, handed, _kept_text(frame, loop, loop.artifact))
+        about = about._replace(handed=theirs, file=f"{file_of(scene, loop)} is a person's file by now")
     try:
         if loop.plan not in grounds:
             grounds[loop.plan] = ground_of_plan(frame.workspace, scene, loop.plan)
@@ -124,11 +136,11 @@ def _difference(loop: Loop, old: str, new: str) -> str:
 def _headed(frame: Frame, waits: Waits, stat: bool) -> bytes:
     """Return a change under the id of its loop."""
     loop = waits.loop
-    name = f"{loop.id} --file" if waits_twice(loop) else loop.id
+    name = f"{loop.id} --file" if loop.status is Status.AWAITING else loop.id
     what = f"try {loop.attempt}" if waits.kind == WORK else f"an offered file: `loopr approve {name}` takes it"
     commit = f", {waits.change.new[:12]}" if waits.change is not None else ""
     remark = waits.why or (waits.change.remark if waits.change is not None else "")
-    lines = [f"==> {loop.id}  {loop.title} ({what}{commit}) <==", *([remark] if remark else [])]
+    lines = [f"==> {loop.id}  {loop.title} ({what}{commit}) <==", *filter(None, [remark, waits.file])]
     form = [f"--stat={frame.width}"] if stat else ["--patch"]
     colour = f"--color={'always' if frame.color else 'never'}"
     text = said(waits.ground, waits.change, *form, colour) if waits.ground is not None and waits.change else b""
@@ -146,4 +158,4 @@ def _row(waits: Waits, stat: bool) -> views.Row:
         change = change_document(waits.ground, loop, waits.change, stat)
     else:
         change = {"from": None, "to": None, "files": [], "diff": None}
-    return known | change | {"handed_over": waits.handed or None, "remark": waits.why or None}
+    return known | change | {"handed_over": waits.handed or None, "remark": waits.why or waits.file or None}
