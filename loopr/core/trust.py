@@ -30,13 +30,15 @@ _COMPLETES = frozenset({Status.PENDING, Status.PARKED, Status.FAILED})
 def came_during(scene: Scene, changed_at: int, last_at: int) -> tuple[str, ...] | None:
     """Say who was at work when a file changed, as far as the journal tells; None if it is a person's.
 
-    For a process that has not looked itself: `last_at` is when the journal was written to last.
+    For a process that has not looked itself: `last_at` is when the journal was written to last. What was
+    approved after an engine had ended in order lands with the next one, and nothing of it runs before.
     """
     shared = scene.shared
     if changed_at < shared.engine.started_at:
         return None  # the engine has looked at it since
-    if scene.occupancy.loops:
-        return tuple(scene.occupancy.loops)
+    lands = Status.LANDING if not shared.engine.serving else None
+    if at_work := tuple(each for each in scene.occupancy.loops if scene.loops[each].status is not lands):
+        return at_work
     return () if shared.files_looked != shared.grants and changed_at <= last_at else None
 
 

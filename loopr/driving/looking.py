@@ -200,6 +200,8 @@ class Looking:
         """Report a loop's artifact if it has changed since the last look, and has settled."""
         if loop.status in _NOT_NOW or loop.id in self.busy:
             self._settling.forget(path)  # else it would be due at every moment
+            if loop.status is Status.LANDING and (shape := _shape(path)) is not None:
+                self._sight(loop, shape)  # it is read once that is over, and came now or before
             return
         shape = _shape(path)
         if shape is None:

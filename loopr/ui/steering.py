@@ -28,6 +28,7 @@ from loopr.ui.enqueued import Enqueued, loops_of, summary
 from loopr.ui.gate import pass_gate
 from loopr.ui.groups import (
     CONVOY,
+    DECIDING,
     VERBS,
     Group,
     goes_on,
@@ -82,6 +83,9 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
     if wish.name in _HOLDS:
         workspace.doubt = workspace.in_force.go_by_accepted()
     course = Course(wish, workspace.actor)
+    if wish.name in DECIDING and workspace.remembers():
+        with deciding(workspace) as engine:
+            _look_first(engine, wish)  # so that what is shown is what lies there
     _ask_on_groups(workspace, course, confirm)
     if wish.asks("dry_run"):
         return _alone(_rehearse(workspace, course), "")
@@ -95,6 +99,7 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
         bases = _follow_bases(engine, workspace, wish)
         course.read = partial(kept_file, engine)
         before = of_plans(engine)
+        _look_first(engine, wish)
         loops = _with_offers(engine.forest) if wish.name in _WORDS_ON_FILES else {}
         engine.mind.decide(course)
         bring_in_line(engine, course.events, before)
@@ -153,6 +158,15 @@ def _edit(
         if any(isinstance(each, e.ArtifactAccepted) for each in events):
             events = [*events, *take_up(engine, workspace, plan)]
     return summary(engine, plan, before, events)._replace(problems=())
+
+
+def _look_first(engine: Engine, wish: Wish) -> None:
+    """Learn what lies at the places of loops that are decided on, where no engine looks."""
+    if wish.name not in DECIDING or not engine.settles:
+        return
+    from loopr.driving.first_look import learn_files  # slow to import
+
+    learn_files(engine, meant_by(engine.forest, wish, engine.mind.now()).names)
 
 
 def _rehearse(workspace: Workspace, course: Course) -> Answer:

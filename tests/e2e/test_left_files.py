@@ -153,6 +153,24 @@ def test_both_words_lead_out_of_the_gate(repo: Repo, word: str) -> None:
         assert (repo.state / f"archive/{digest}.md").read_text() == mine
 
 
+def test_a_file_that_came_after_the_word(repo: Repo) -> None:
+    """A file that comes once a loop is approved, before an engine lands it, is a person's."""
+    repo.settings("types:\n  code: {check: none, approve: true, run: 'echo c > c.txt'}\n")
+    specs = ", ".join(f"{{id: {each}, run: 'echo {each} > {each}.txt'}}" for each in "ab")
+    repo.write({"plan.md": f"---\nid: demo\nspecs: [{specs}]\n---\n# Demo\n"})
+    repo.loopr("start", "plan.md", code=4)
+    repo.loopr("approve", "demo/a")
+    repo.drop("demo/a/spec.md", BY_HAND)
+    repo.drop("demo/b/spec.md", BY_HAND)
+    repo.loopr("approve", "demo/b")
+    repo.loopr("run")
+    assert repo.events("artifact_offered") == []
+    assert [each["data"]["during"] for each in repo.events("artifact_accepted") if each["loop"] == "demo/a"] == [[]]
+    assert [each["loop"] for each in repo.events("candidate_replaced")] == ["demo/b"], "a word looks first"
+    assert {(repo.root / f"specs/demo/{each}/spec.md").read_text() for each in "ab"} == {BY_HAND}
+    assert set(repo.statuses().values()) == {"complete"}
+
+
 def test_a_file_for_what_waits_for_approval(repo: Repo) -> None:
     """A person's file takes the place of what was handed over: a run says so, the list too, and it is what lands."""
     repo.settings("types:\n  code: {check: none, approve: true, run: 'echo c > c.txt'}\n")

@@ -128,6 +128,26 @@ def test_a_change_between_the_look_and_the_word(shop: Desk, ground: Ground, monk
     assert ("p/b", "it has changed since it was shown") in answer.groups[0].left
 
 
+def test_a_file_that_came_since_nothing_has_looked(shop: Desk, ground: Ground) -> None:
+    """A word looks first at the places of what it decides on: a loop with another file stays, and is named.
+
+    The file is a person's, and `diff --waiting` and `status` show it.
+    """
+    await_word(shop, ground, "p/a", "p/b", "p/c")
+    at = shop("diff", "--waiting", "p", "--json").document["at"]
+    shop.write("specs/p/b/spec.md", "---\nphases: []\n---\n# By hand\n")
+    answer = shop("approve", "p", "--at", str(at), "--yes")
+    assert "2 of 3 loops of p approved; 1 has changed since it was shown (p/b)" in answer.err
+    assert (shop.loop("p/a").status, shop.loop("p/b").status) == (Status.LANDING, Status.AWAITING)
+    assert not shop.loop("p/b").offers.offered
+    said = shop("diff", "--waiting", "p").out
+    assert "specs/p/b/spec.md is a person's file by now" in said
+    assert "+# By hand" in said
+    (row,) = shop("status", "--json").document["inbox"]
+    assert row["text"] == "specs/p/b/spec.md is a person's file by now"
+    assert "specs/p/b/spec.md is a person's file by now; `loopr approve p/b`" in shop("status").out
+
+
 def test_a_branch_that_somebody_has_moved(shop: Desk, ground: Ground) -> None:
     """A loop onto whose branch commits came after its check stays, when many are approved; its own name takes it."""
     await_word(shop, ground, "p/a", "p/b")
