@@ -37,7 +37,7 @@ def test_a_file_that_is_no_plan(desk: Desk, name: str, text: str, said: str) -> 
     assert desk("ls", "--json").document["loops"] == []
     assert f"it would ask: {said}" in desk("start", "--dry-run", path).err
     assert desk("start", "--no-run", "--yes", path).code == 0
-    assert desk("start", "--no-run", path).err.endswith("nothing has changed\n")
+    assert ": nothing has changed\n" in desk("start", "--no-run", path).err
 
 
 @pytest.mark.parametrize("before", ["", "# Title\n\n", "\n---\n", "----\n", "***\n"])

@@ -160,4 +160,4 @@ def test_what_is_not_declared_any_more_is_told(shop: Desk) -> None:
     shop.run("p/a")
     shop.land("p/a")
     answer = loopr("convoy", "show", "@two", "-C", shop.folder)
-    assert answer.out.splitlines()[0] == f"@two  1 of 2 done (1 of 1 loops): {lacks}"
+    assert answer.out.splitlines()[0] == f"@two  1 of 2 done (1 of 1 loop): {lacks}"
