@@ -313,6 +313,23 @@ def test_init_says_who_could_work_and_judge(tmp_path: Path, monkeypatch: pytest.
     assert loopr("config", "check", "-C", repo).code == 0
 
 
+def test_an_agent_that_is_named_is_not_proposed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An agent that was named works already: only what could judge its work is proposed."""
+    repo = repository(tmp_path / "repo")
+    (repo / "Makefile").write_text("test:\n\ttrue\n")
+    program = tmp_path / "bin/claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    said = loopr("init", "-C", repo, "--agent", "claude").err
+    assert "code.agent" not in said
+    assert "`loopr set types.code.check 'make test'` lets them judge" in said
+
+
 @pytest.mark.parametrize(
     ("name", "text", "kept"),
     [
