@@ -131,10 +131,16 @@ def _branches(scene: Scene, beside: Beside) -> Iterator[Call]:
             yield Call(BRANCH, (plan,), text, f"loopr adopt {plan}", False)
 
 
+def land_line(scene: Scene, plan: str) -> str:
+    """Return the command that brings a plan home; one that began at no branch is told where to."""
+    bound = scene.shared.plans.get(plan)
+    return f"loopr land {plan}{' --onto BRANCH' if bound and not bound.base_branch else ''}"
+
+
 def _home(scene: Scene, beside: Beside) -> Iterator[Call]:
     """List the plans that are done and not brought home."""
     for plan in beside.away:
-        yield Call(HOME, (plan,), "it is done, and not brought home", f"loopr land {plan}", False)
+        yield Call(HOME, (plan,), "it is done, and not brought home", land_line(scene, plan), False)
 
 
 def _settings(scene: Scene, beside: Beside) -> Iterator[Call]:

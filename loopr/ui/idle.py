@@ -103,7 +103,8 @@ def _stands(workspace: Workspace, plan: str, commit: str) -> bool:
 def _is_home(workspace: Workspace, scene: Scene, plan: str) -> bool:
     """Say whether the branch that a plan began at has all of it, or there is nothing to bring there."""
     bound, at, top = scene.shared.plans[plan], scene.shared.tip(plan).at, workspace.place.repository
-    if top is None or not bound.base_branch or at in ("", commit_of(top, f"refs/heads/{bound.base_branch}")):
+    base = bound.base_branch and commit_of(top, f"refs/heads/{bound.base_branch}") if top else ""
+    if top is None or at in ("", base):
         return True
     from loopr.grounds import ground_of_plan, stands_at  # slow to import, and a plan that has just landed is there
     from loopr.world.repo import home

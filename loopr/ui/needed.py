@@ -66,9 +66,9 @@ def beside(workspace: Workspace, scene: Scene, held: str) -> Beside:
 
 
 def has_landed(scene: Scene, plan: str) -> bool:
-    """Say whether a plan has a base branch that any of its loops has gone beyond."""
+    """Say whether a plan has a base, be it only a commit, that any of its loops has gone beyond."""
     bound = scene.shared.plans.get(plan)
-    if bound is None or not bound.base_branch:
+    if bound is None or not (bound.base_branch or bound.base_commit):
         return False
     return any(loop.landed not in ("", bound.base_commit) for loop in scene.tree.walk(plan))
 

@@ -11,7 +11,7 @@ from itertools import islice
 
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group
-from loopr.core.inbox import STALE, Beside, Call, inbox
+from loopr.core.inbox import STALE, Beside, Call, inbox, land_line
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.settled import Standing, standing
 from loopr.ui import needed, render, views
@@ -241,7 +241,7 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
     if unfinished is None:
         old = next((each for each in tops if stale_loops(forest, [each])), None)
         away = next(iter(_away(forest, tops, is_home)), None)
-        home = f"`loopr land {away}`" if away else "`loopr tree`"
+        home = f"`{land_line(forest, away)}`" if away else "`loopr tree`"
         return f"`loopr retry --stale {old}`, or {home}" if old is not None else home
     if forest.shared.engine.draining or _may_go_on(forest, tops, now):
         return "`loopr run` goes on"

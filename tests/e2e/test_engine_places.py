@@ -92,10 +92,16 @@ def test_a_detached_head(repo: Repo) -> None:
     ready(repo)
     repo.git("checkout", "--quiet", "--detach")
     head = repo.git("rev-parse", "HEAD")
-    repo.loopr("start", "plan.md")
+    line = "loopr land demo --onto BRANCH"
+    assert f"next: `{line}`" in repo.loopr("start", "plan.md").err
     assert set(repo.statuses().values()) == {"complete"}
     assert repo.git("rev-parse", "HEAD") == head
+    assert f"`{line}`" in repo.loopr("status").out
+    assert f"next: `{line}`" in repo.loopr("start", "plan.md").err
     assert repo.git("merge-base", "loopr/demo", "HEAD") == head
+    repo.loopr("land", "demo", "--onto", "main", "--yes")
+    assert line not in repo.loopr("status").out
+    assert "next: `loopr tree`" in repo.loopr("start", "plan.md").err
 
 
 def test_without_a_commit(repo: Repo) -> None:

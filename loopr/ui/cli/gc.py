@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loopr import wiring
+from loopr.core.inbox import land_line
 from loopr.core.policy import OWN_REPO
 from loopr.core.scene import Scene
 from loopr.errors import SettingsError
@@ -156,7 +157,7 @@ def _why_of_plan(ground: Ground, scene: Scene, plan: str) -> str:
     """Say why the branch of a plan that is done is kept, with the line that goes on."""
     if _is_home(ground, scene, plan):
         return f"the plan is done, and may go on: `loopr gc --forget {plan}` lets its branch go"
-    return f"the plan is done, and not home: `loopr land {plan}` brings it home"
+    return f"the plan is done, and not home: `{land_line(scene, plan)}` brings it home"
 
 
 def _is_home(ground: Ground, scene: Scene, plan: str) -> bool:
@@ -180,7 +181,7 @@ def _items(workspace: Workspace, scene: Scene, found: Found) -> Iterator[Item]:
             if each.landed and home.get(plan) and scene.tree.done_at(plan) < limit and is_over(scene.loops[each.loop]):
                 yield each._replace(may_go=True, why=why)
             elif each.landed and home.get(plan) is False:
-                yield each._replace(first=f"loopr land {plan}")
+                yield each._replace(first=land_line(scene, plan))
             else:
                 yield each
 

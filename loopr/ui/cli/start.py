@@ -10,6 +10,7 @@ from functools import cache
 
 import click
 
+from loopr.core.inbox import land_line
 from loopr.errors import UserError
 from loopr.ui import render, views
 from loopr.ui.cli.frame import Frame, framed
@@ -73,7 +74,8 @@ def _report_idle(frame: Frame, done: Idle) -> int:
     loops = [loop for plan in done.plans for loop in done.scene.tree.walk(plan)]
     for line in footer(views.counts(loops), done.scene.tree.done_of(done.plans), frame.width):
         frame.note(line)
-    frame.note(f"next: `loopr land {done.away}`" if done.away else "next: `loopr tree`")
+    home = land_line(done.scene, done.away) if done.away else "loopr tree"
+    frame.note(f"next: `{home}`")
     return 0
 
 

@@ -18,7 +18,18 @@ from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
 from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.protection import with_entries
-from loopr.world.repo.refs import Move, RefRaced, is_ancestor, merge_base, move_refs, read_refs, tree_of
+from loopr.world.repo.refs import (
+    Move,
+    RefRaced,
+    commit_of,
+    contained_in,
+    is_ancestor,
+    merge_base,
+    move_refs,
+    read_refs,
+    refs_below,
+    tree_of,
+)
 from loopr.world.repo.returning import release
 from loopr.world.repo.scanning import NOTHING, changed_entries
 from loopr.world.repo.slots import need_slot, opened
@@ -77,11 +88,19 @@ def by_hand(plan: str, stands: str, commit: str) -> str:
 
 
 def is_home(ground: Ground, stands: str, onto: str) -> bool:
-    """Say whether a branch has all of a plan, or the plan has nothing that could come home."""
+    """Say whether a branch has all of a plan, or the plan has nothing that could come home.
+
+    One that began at a detached HEAD is home on any branch but loopr's own, and where HEAD has it.
+    """
     if not stands:
         return True
     door = ground.users_door
-    base = read_refs(door, HEADS + onto).get(HEADS + onto, "") if onto else ""
+    if not onto:
+        own = HEADS + ground.prefix
+        refs = [each for each in refs_below(door, HEADS.rstrip("/")) if not each.startswith(own)]
+        head = commit_of(door, "HEAD")
+        return bool(contained_in(door, stands, refs)) or is_ancestor(door, stands, head)
+    base = read_refs(door, HEADS + onto).get(HEADS + onto, "")
     return bool(base) and (is_ancestor(door, stands, base) or brings_nothing(door, stands, base))
 
 

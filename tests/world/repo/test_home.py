@@ -285,6 +285,18 @@ def test_a_conflict_with_the_base_is_a_refusal(tmp_path: Path) -> None:
     assert built.problems[0].message == "loopr/oauth conflicts with main in a.txt"
 
 
+def test_a_plan_without_a_base_branch_is_home_on_any(tmp_path: Path) -> None:
+    """One that began detached is home once a branch of a person's, or HEAD, has all of it."""
+    root, ground = done_plan(tmp_path)
+    assert not home.is_home(ground, stands(ground), "")
+    git(root, "branch", "mine", "loopr/oauth")
+    assert home.is_home(ground, stands(ground), "")
+    git(root, "branch", "--delete", "--force", "mine")
+    assert not home.is_home(ground, stands(ground), "")
+    git(root, "checkout", "--quiet", "--detach", "loopr/oauth")
+    assert home.is_home(ground, stands(ground), "")
+
+
 @pytest.mark.parametrize(("onto", "words"), [("", "detached"), ("nowhere", 'no branch called "nowhere"')])
 def test_a_base_that_is_no_branch_is_a_refusal(onto: str, words: str, tmp_path: Path) -> None:
     """A plan that began detached, or a branch that is not there, needs --onto."""
