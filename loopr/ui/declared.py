@@ -1,4 +1,4 @@
-"""Loops that are written below an entry which waits still: there are none yet, and people ask for them.
+"""Loops that are declared below an entry which waits: there are none yet, and people ask for them.
 
 Reads the entries that are remembered. Must never know which verb asks.
 """
@@ -29,7 +29,7 @@ _OVER = frozenset({Status.COMPLETE, Status.INVALIDATED})
 
 @contextmanager
 def naming_declared(opened: Callable[[], Workspace | None]) -> Iterator[None]:
-    """Say of a loop that is not found where it is declared, and what has to be done before it is one."""
+    """Say of a loop that is not found where it is declared, and what has to be done first."""
     try:
         yield
     except NotFound as error:
@@ -112,7 +112,7 @@ def later_words(scene: Scene, top: str, entries: tuple[Entry, ...]) -> Iterator[
 
 
 def _count_later(scene: Scene, name: str, entry: Entry, found: dict[str, int]) -> None:
-    """Count what is below an entry whose loop is not complete, or below those that are nested in it."""
+    """Count what is below an entry whose loop is not complete, or below those within it."""
     loop = scene.loops.get(name)
     if loop is None or loop.status is Status.INVALIDATED:
         return

@@ -29,6 +29,7 @@ from loopr.ui.nearby import meant_instead
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import absent_programs
 from loopr.ui.shells import unreadable_texts
+from loopr.ui.silent import silent_remarks
 from loopr.ui.taken_up import take_up
 from loopr.wiring import Workspace
 from loopr.world.settings.presets import instead_of
@@ -131,6 +132,7 @@ def enqueue(
     events += take_up(engine, workspace, plan.id)
     done = summary(engine, plan.id, before, events)
     remarks = reading_remarks(engine.forest, plan.text, plan.artifact) if fresh else ()
+    remarks += (*silent_remarks(workspace, engine.forest, plan.id),)
     edited = loop is not None and fresh
     return done._replace(put_back=back, remarks=remarks, edited=edited, **foretold)
 

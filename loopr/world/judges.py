@@ -67,6 +67,15 @@ def judges_in(commands: Iterable[Command | None]) -> tuple[str, ...]:
     return tuple(sorted(each for each in found if not _DEPENDENCIES.fullmatch(each)))
 
 
+def programs_in(text: str) -> list[str]:
+    """List the word that each simple command in a text for the shell begins with."""
+    found = []
+    for words, _ in _commands_of(text):
+        first = next((each for each in words if not _SET.fullmatch(each)), "")
+        found += [first] if first else []
+    return found
+
+
 def _named(command: Command | None, of_words: Reader) -> Iterator[str]:
     """Give the paths in a command, read in one of two ways."""
     if isinstance(command, str):

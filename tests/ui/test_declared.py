@@ -1,4 +1,4 @@
-"""Loops that are declared below an entry which waits still are told of, though they are none yet."""
+"""Loops that are declared below an entry which waits are told of, though they are none yet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from loopr.ui.mcp.server import answer
 from loopr.ui.mcp.tools import TOOLS, Seat
 from tests.ui.scenes import Desk
 
-LADDER = "types:\n  plan: {child: spec}\n  spec: {child: job}\n  job: {run: make job, check: none}\n"
+LADDER = """\
+types:
+  plan: {child: spec}
+  spec: {child: job}
+  job: {run: make job, check: none}
+"""
 PLAN = """\
 ---
 id: book
@@ -19,7 +24,9 @@ specs:
 ---
 # Book
 """
-WAITS = "book/pages/x is declared in plan.md, below book/pages, which waits: needs clean (0 of 1 done)"
+BELOW = "declared in plan.md, below book/pages, which waits: needs clean (0 of 1 done)"
+VERBS = ("why", "show", "logs", "wait", "ls", "tree", "pause", "prompt", "diff")
+WAITS = f"book/pages/x is {BELOW}"
 
 
 @pytest.fixture
@@ -30,7 +37,7 @@ def book(desk: Desk) -> Desk:
     return desk
 
 
-@pytest.mark.parametrize("verb", ["why", "show", "logs", "wait", "ls", "tree", "pause", "prompt", "diff"])
+@pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("name", ["x", "pages/x", "book/pages/x"])
 def test_a_loop_to_come_is_told_by_its_place(book: Desk, verb: str, name: str) -> None:
     """Whichever verb asks for it, it says in which file it stands, and what is awaited."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import click
@@ -83,13 +84,14 @@ def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
     from loopr.core.policy import DEFAULT_PROJECT
     from loopr.ui.programs import missing_programs
     from loopr.ui.shells import shell_problems
+    from loopr.ui.silent import silent_types
     from loopr.world.notify import INSTALL, lacks
 
     missing = lacks(workspace.settings.notify)
-    silent = (Problem(missing, "notify", INSTALL),) if missing else ()
+    unheard = [Problem(missing, "notify", INSTALL)] if missing else []
+    absent = (missing_programs(workspace, None, "", texts=each) for each in (False, True))
     unread = shell_problems(workspace, None, "", DEFAULT_PROJECT)
-    needed, named = (missing_programs(workspace, None, "", texts=each) for each in (False, True))
-    return (*silent, *needed, *named, *unread)
+    return (*unheard, *silent_types(workspace.settings), *chain.from_iterable(absent), *unread)
 
 
 def _problems(workspace: Workspace) -> tuple[Problem, ...]:
