@@ -124,8 +124,8 @@ def failure_target(scene: Scene, loop: Loop, launch: bool, now: int) -> tuple[St
         times = _count(retry.max_launch_failures, "time")
         return Status.PARKED, f"max_launch_failures: it did not start {times} in a row: ", 0
     if loop.failures + 1 >= retry.max_attempts:
-        attempts = _count(retry.max_attempts, "attempt")
-        return Status.PARKED, f"max_attempts: {attempts} ended without a verdict: ", 0
+        tries = f"{retry.max_attempts} {'try' if retry.max_attempts == 1 else 'tries'}"
+        return Status.PARKED, f"max_attempts: {tries} ended without a verdict: ", 0
     return Status.PENDING, "", now + backoff_ms(retry, loop.failures + 1, loop.id, attempt_of(loop))
 
 

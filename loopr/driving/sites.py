@@ -66,7 +66,7 @@ def whereabouts(runs: Runs, ground: Ground | None, name: str, attempt: int) -> t
     if site is None or last is None or not site.folder.is_dir():
         return "", None
     if last.attempt > attempt and last.folder == site.folder:
-        return f"attempt {last.attempt} goes on with what it left in", site.folder
+        return f"try {last.attempt} goes on with what it left in", site.folder
     slots = load(ground).values() if ground is not None else ()
     slot = next((each for each in slots if ground is not None and each.place(ground) == site.folder), None)
     if slot is None or ground is None:

@@ -206,8 +206,9 @@ def _summary(played: Played) -> str:
     """Say in a line what the chart shows."""
     percent = played.utilisation * 100
     loops = counted(len({run.id for run in played.runs}), "loop")
+    tries = f"{len(played.runs)} {'try' if len(played.runs) == 1 else 'tries'}"
     return (
-        f"{counted(len(played.runs), 'attempt')} of {loops} in {human(played.makespan_ms)}, "
+        f"{tries} of {loops} in {human(played.makespan_ms)}, "
         f"{int(percent + Fraction(1, 2))}% of {played.slots} slots used"
     )
 

@@ -65,7 +65,7 @@ def release(
         raise UserError("--failed and --refused do not go together", hint=hint)
     reason = reason if reason.strip() else ""
     if refused and not reason:
-        hint = "--feedback says what the next iteration does otherwise"
+        hint = "--feedback says what the next try does otherwise"
         raise UserError("a lease that is given back as refused needs feedback", hint=hint)
     _pass(workspace, "lease release", leases)
     told: dict[str, Trouble] = {}

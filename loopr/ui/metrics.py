@@ -111,10 +111,10 @@ def families(scene: Scene, history: History, now: int) -> Iterator[Family]:
     yield Family(
         "loopr_attempts_total",
         "counter",
-        "Attempts that have ended, by what became of them.",
+        "Tries that have ended, by what became of them.",
         [("", (("type", name), ("outcome", word)), float(n)) for (name, word), n in sorted(history.attempts.items())],
     )
-    yield _histogram("loopr_attempt_seconds", "How long attempts ran.", history.seconds)
+    yield _histogram("loopr_attempt_seconds", "How long tries ran.", history.seconds)
     words = "How long loops were pending before each lease, from the last event that made them so."
     yield _histogram("loopr_queue_seconds", words, history.queued)
     yield _loops(scene)

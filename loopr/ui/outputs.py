@@ -65,7 +65,7 @@ def one_loop(workspace: Workspace, text: str) -> Loop:
 def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:
     """Find the loop, the attempt and the runs that are meant."""
     if wanted.attempt is not None and wanted.iteration is not None:
-        raise UserError("--attempt and --iteration name two things", hint="leave one of the two out")
+        raise UserError("--try and --iteration name two tries", hint="leave one of the two out")
     loop, runs = one_loop(workspace, text), Runs(workspace.place.state)
     attempt, step = wanted.attempt, wanted.step
     if wanted.iteration is not None:
@@ -137,7 +137,9 @@ def _attempt_of(workspace: Workspace, loop: Loop, iteration: int) -> int:
         rows = story.attempts(journal.story(loop.id))
     found = [row["attempt"] for row in rows if row["iteration"] == iteration]
     if not found:
-        raise NotFound(f"{loop.id} has no iteration {iteration}", hint=f"`loopr show {loop.id}` lists its attempts")
+        times = f"{iteration - 1} refusal{'s' * (iteration != 2)}"
+        hint = f"`loopr show {loop.id}` lists its tries"
+        raise NotFound(f"{loop.id} has no try that came after {times}", hint=hint)
     return int(found[-1])
 
 

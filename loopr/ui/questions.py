@@ -93,7 +93,7 @@ QUESTIONS: Mapping[str, Question] = {
         _of_scene(lambda workspace, seen, given: documents.status(workspace, seen)),
     ),
     "show": Question(
-        "All about one loop: where it stands, its attempts and its children.",
+        "All about one loop: where it stands, its tries and its children.",
         _of_scene(lambda workspace, seen, given: documents.show(workspace, seen, given["loop"])),
         {"loop": _LOOP},
         required=("loop",),
@@ -117,13 +117,13 @@ QUESTIONS: Mapping[str, Question] = {
         },
     ),
     "logs": Question(
-        "The output of a loop's latest attempt, or of another one; of a plan or a parent without any the last lines of "
+        "The output of a loop's latest try, or of another one; of a plan or a parent without any the last lines of "
         "all below it. A long one is best asked for by its tail.",
         lambda workspace, at, given: _logs(workspace, given),
         {
             "loop": _LOOP,
-            "attempt": Option("that attempt, not the latest", int, least=1),
-            "iteration": Option("the latest attempt of that iteration", int, least=1),
+            "attempt": Option("that try, not the latest", int, least=1),
+            "iteration": Option("the latest try after that many refusals less one", int, least=1),
             "step": Option("the output of its check or review, not of its command", str, choices=("check", "review")),
             "tail": Option("only the last so many lines", int),
             "stderr": Option("standard error alone"),
@@ -144,13 +144,13 @@ QUESTIONS: Mapping[str, Question] = {
         timed=False,
     ),
     "usage": Question(
-        "What the attempts that have ended used: tokens, money and time, measured and estimated apart.",
+        "What the tries that have ended used: tokens, money and time, measured and estimated apart.",
         lambda workspace, at, given: written(
             used(workspace, at, given.get("by", "project"), given.get("since")).document()
         ),
         {
             "by": Option("what to group by", str, choices=tuple(USAGE_KEYS)),
-            "since": Option("only attempts that ended since then: 7d, or 2026-01-31T02:00:00Z", str),
+            "since": Option("only tries that ended since then: 7d, or 2026-01-31T02:00:00Z", str),
         },
     ),
     "convoy_list": Question(

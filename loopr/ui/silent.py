@@ -1,7 +1,7 @@
 """Types whose loops must hand over an outline, while their command says nowhere where that belongs.
 
-Told only of commands that a reader sees through: whatever may be a script, or an agent that is asked
-on standard input, is left alone. Must never know what a command has left.
+Told only of commands that a reader sees through: what may be a script, or an agent that reads its
+prompt, is left alone. Must never know what a command has left.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from loopr.world.settings import Settings
 from loopr.world.settings.parts import TypeSettings
 
 _PLACES = ("LOOPR_OUTPUT", ".loopr/")
-_WORDS = """: [ basename cat cd chmod cmp cp cut date dd diff dirname echo exit expr false grep head
-install ln ls mkdir mktemp mv printf pwd readlink realpath rm rmdir sed seq sha256sum sleep sort stat
-sync tail tee test touch tr true uname uniq wait wc yes"""
+_WORDS = """: [ basename cat cd chmod cmp cp cut date dd diff dirname echo exit expr false grep
+head install ln ls mkdir mktemp mv printf pwd readlink realpath rm rmdir sed seq sha256sum sleep
+sort stat sync tail tee test touch tr true uname uniq wait wc yes"""
 _SEEN_THROUGH = frozenset(_WORDS.split())
 """Programs, and words of the shell, that do what their arguments say, and look at nothing else."""
 

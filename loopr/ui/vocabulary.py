@@ -204,7 +204,7 @@ RULES: Mapping[str, Rule] = {
         one=_pause,
         options={
             "all": Option(_WORKSPACE),
-            "now": Option("stop live attempts too; it costs them nothing"),
+            "now": Option("stop live tries too; it costs them nothing"),
             "reason": _REASON,
         },
         prefixes=(PROJECT,),
@@ -271,10 +271,10 @@ RULES: Mapping[str, Rule] = {
         asks=True,
     ),
     "iterate": Rule(
-        "Send loops that wait for a person round once more, outside their count of iterations; of a complete loop or "
+        "Send loops that wait for a person round once more, outside their count of refusals; of a complete loop or "
         "a plan all such below it.",
         one=lambda scene, name, asker: wishes.iterate(scene, name, asker.wish.says("feedback")),
-        options={"feedback": Option("what the next iteration is told", str), "at": _SHOWN_AT},
+        options={"feedback": Option("what the next try is told", str), "at": _SHOWN_AT},
         required="feedback",
         asks=True,
     ),

@@ -213,7 +213,7 @@ def port_base(slot: int, workspace: Path) -> int:
     """Return the first of the ten ports of a slot; workspaces begin at different places, so that they rarely meet."""
     if not 0 <= slot < _PORT_BLOCKS:
         raise SettingsError(
-            f"there are ports for {_PORT_BLOCKS:,} attempts at once, not for more", hint="lower `concurrency.max_loops`"
+            f"there are ports for {_PORT_BLOCKS:,} tries at once, not for more", hint="lower `concurrency.max_loops`"
         )
     begin = int(_digest("ports", str(workspace))[:8], 16)
     return _FIRST_PORT + PORTS_IN_BLOCK * ((begin + slot) % _PORT_BLOCKS)

@@ -60,7 +60,7 @@ def behind_its_copy(journal: Path) -> str:
     if copy is None or now is None or now.seq >= copy.seq:
         return ""
     line = put_back_line(journal, copy)
-    least = f"it ends at event {now.seq}, and its copy at {copy.seq}: attempts and costs are missing"
+    least = f"it ends at event {now.seq}, and its copy at {copy.seq}: tries and costs are missing"
     return f"the journal is older than its own copy: {least} ({line}, or move {copy.path} away)"
 
 

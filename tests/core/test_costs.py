@@ -132,7 +132,7 @@ def test_failures_park_exactly_at_the_limit() -> None:
     assert waits == [30_000, 60_000, 120_000, 240_000, 300_000]
     again(story, "timeout too long")
     assert (story["p/a"].status, story["p/a"].failures) == ("parked", 6)
-    assert "max_attempts: 6 attempts ended without a verdict: too long" in story["p/a"].reason
+    assert "max_attempts: 6 tries ended without a verdict: too long" in story["p/a"].reason
     story.verify()
 
 

@@ -78,7 +78,7 @@ def test_a_loop_that_is_limited_for_ever_ends_alone() -> None:
         finish p/e
         """,
     )
-    assert "max_attempts: 3 attempts ended without a verdict: limited, while lane default works" in story["p/a"].reason
+    assert "max_attempts: 3 tries ended without a verdict: limited, while lane default works" in story["p/a"].reason
     assert len(events(story, LaneRested)) == 1
     assert [(each.failure, each.to) for each in events(story, Broke)] == [
         (Failure.LIMITED, Status.PENDING),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from loopr import __version__
@@ -46,6 +48,13 @@ def test_what_is_meant_is_told(words: list[str], code: int, hint: str) -> None:
     assert (said.code, said.out) == (code, "")
     assert hint in said.err
     assert hint in (loopr(*words, "--json").document["error"]["hint"] or "")
+
+
+@pytest.mark.parametrize("verb", sorted({*VERBS} - {"logs"}))
+def test_people_read_of_tries(verb: str) -> None:
+    """What is started again is a try in every help, but for the names that options have."""
+    said = re.sub(r"--\S+", "", loopr("help", verb).out)
+    assert not re.search(r"\b(attempt|iteration|generation)s?\b", said), said
 
 
 def test_an_unknown_id_names_the_nearest(desk: Desk) -> None:

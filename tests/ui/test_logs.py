@@ -115,6 +115,9 @@ def test_none_yet_is_said(shop: Desk, runs: Runs) -> None:
     assert shop("logs", "a").err == "try 1 has written nothing\n"
     answer = shop("logs", "a", "--attempt", "7")
     assert (answer.code, "there is of 1" in answer.err) == (3, True)
+    answer = shop("logs", "a", "--iteration", "9")
+    assert (answer.code, "p/a has no try that came after 8 refusals" in answer.err) == (3, True)
+    assert "`loopr show p/a` lists its tries" in answer.err
 
 
 NO = "the check said no: exit 1: E1"

@@ -15,12 +15,12 @@ types:
   code: {{run: echo y > y, check: none}}
 """
 PLAN = "---\nid: {id}\nspecs: [{{id: s, phases: [{{id: a{entry}}}]}}]\n---\n# P\n"
-TOLD = "types.phase.run: the command of a phase must write its outline to $LOOPR_OUTPUT, and does not"
+TOLD = "types.phase.run: the command of a phase must write its outline to $LOOPR_OUTPUT"
 REMEDY = "to just do the work put `run` into an entry, or name its code children there"
 
 
 def told(desk: Desk, run: str, entry: str = "", name: str = "p") -> list[bool]:
-    """Say whether a dry run, a start and the check of the settings tell of the command of phases."""
+    """Say whether a dry run, a start and the check of the settings tell of a command."""
     desk.write("loopr.yml", LADDER.format(run=f", run: {run}" if run else ""))
     path = desk.write(f"{name}.md", PLAN.format(id=name, entry=entry))
     said = [desk("start", way, path).err for way in ("--dry-run", "--no-run")]
@@ -36,7 +36,7 @@ def told(desk: Desk, run: str, entry: str = "", name: str = "p") -> list[bool]:
     "'true'",
 ])  # fmt: skip
 def test_a_command_that_cannot_hand_over_is_told(desk: Desk, run: str) -> None:
-    """What only names other files is told by the dry run, the start and the check of the settings."""
+    """What only names other files is told by the dry run, by the start, and of the settings."""
     assert told(desk, run) == [True, True, True]
 
 

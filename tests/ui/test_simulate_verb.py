@@ -14,7 +14,7 @@ def test_a_plan_in_words(desk: Desk) -> None:
     """A chart, the makespan, waiting times and the critical path, no wider than 80 columns."""
     lines = desk.lines("simulate", desk.write("plan.md", OAUTH))
     assert max(map(len, lines)) <= 80
-    assert "makespan 4m, 2% of 50 slots used, 4 attempts" in lines
+    assert "makespan 4m, 2% of 50 slots used, 4 tries" in lines
     assert lines[lines.index("critical path:") + 1 :] == [
         "  oauth/tokens/store/code 1m",
         "  oauth/tokens/refresh/code 1m",

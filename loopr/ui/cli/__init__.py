@@ -39,7 +39,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("see", "tell all about one loop"),
     "why": ("see", "say why a loop does not run, its score and its story"),
     "next": ("foretell", "show the next round of launches before it is decided"),
-    "logs": ("logs", "print the output of an attempt, also while it is written"),
+    "logs": ("logs", "print the output of a try, also while it is written"),
     "prompt": ("prompt", "print what a loop's command is asked"),
     "diff": ("diff", "show what a loop or a plan has changed"),
     "shell": ("shell", "open a shell, or run a command, in the worktree of a loop"),

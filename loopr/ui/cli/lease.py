@@ -89,7 +89,7 @@ def complete_verb(frame: Frame, leases: tuple[str, ...]) -> None:
 @lease_verb.command("release")
 @_LEASES
 @click.option("--failed", is_flag=True, help="count it as a failure: it could not be done here; again after a delay")
-@click.option("--refused", is_flag=True, help="count it as a refused iteration, with the reason as its feedback")
+@click.option("--refused", is_flag=True, help="count it as a refused try, with the reason as its feedback")
 @click.option("--reason", "--feedback", "reason", default="", metavar="TEXT", help="why, for whoever goes on")
 @framed
 def release_verb(frame: Frame, leases: tuple[str, ...], failed: bool, refused: bool, reason: str) -> None:

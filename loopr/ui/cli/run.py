@@ -63,7 +63,7 @@ def run_verb(frame: Frame, *, once: bool, span: str | None, stay: bool, backgrou
 
 
 @click.command("stop")
-@click.option("--now", "at_once", is_flag=True, help="end live attempts too; it costs them nothing")
+@click.option("--now", "at_once", is_flag=True, help="end live tries too; it costs them nothing")
 @framed
 def stop_verb(frame: Frame, at_once: bool) -> int:
     """Ask the engine to start nothing more, and to end once what runs has ended."""

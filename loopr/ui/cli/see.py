@@ -153,7 +153,7 @@ def ls_verb(
 @click.argument("loop")
 @reading
 def show_verb(frame: Frame, loop: str) -> None:
-    """Tell all about one loop: where it stands, its attempts and its children."""
+    """Tell all about one loop: where it stands, its tries and its children."""
     from loopr.ui.convoys import way_words  # tree and why, which are asked most, do without
 
     seen = frame.workspace.look(frame.at)

@@ -32,12 +32,12 @@ WORTH_A_WORD = 3_000
 @click.argument("plan", metavar="PLAN")
 @click.option("--duration", "types", multiple=True, metavar="TYPE=TIME", help="90s, 30s..90s or ~60s for a type")
 @click.option("--durations", "file", metavar="FILE", help="lines `id,TIME`, or a JSON object of them")
-@click.option("--attempt", default="60s", show_default=True, metavar="TIME", help="how long any other attempt takes")
+@click.option("--attempt", default="60s", show_default=True, metavar="TIME", help="how long any other try takes")
 @click.option("--judging", default="0s", metavar="TIME", help="how long a check takes")
 @click.option("--landing", default="0s", metavar="TIME", help="how long a landing takes")
-@click.option("--failures", default="0", metavar="RATE", help="how many attempts are refused: 0.2 or 20%")
-@click.option("--limits", default="0", metavar="RATE", help="how many attempts meet a rate limit")
-@click.option("--lost", default="0", metavar="RATE", help="how many attempts are lost with their host")
+@click.option("--failures", default="0", metavar="RATE", help="how many tries are refused: 0.2 or 20%")
+@click.option("--limits", default="0", metavar="RATE", help="how many tries meet a rate limit")
+@click.option("--lost", default="0", metavar="RATE", help="how many tries are lost with their host")
 @click.option("--seed", type=click.IntRange(0), default=0, help="the same seed plays the same")
 @click.option("--svg", metavar="FILE", help="write the chart as a picture too")
 @reading
@@ -149,10 +149,15 @@ def report(played: Played) -> views.Row:
     }
 
 
+def _tries(number: int) -> str:
+    """Count starts of commands."""
+    return f"{number} {'try' if number == 1 else 'tries'}"
+
+
 def _summary(played: Played, width: int) -> list[str]:
     """Say in a few lines what the chart does not show."""
     used = f"{float(played.utilisation):.0%} of {played.slots} slots"
-    lines = ["", f"makespan {human(played.makespan_ms)}, {used} used, {counted(len(played.runs), 'attempt')}"]
+    lines = ["", f"makespan {human(played.makespan_ms)}, {used} used, {_tries(len(played.runs))}"]
     waits = [f"{name} {human(each.p50_ms)} / {human(each.p99_ms)}" for name, each in played.waiting.items()]
     if waits:
         lines.append(f"waiting, median / 99 of 100: {', '.join(waits)}")

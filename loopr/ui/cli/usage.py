@@ -17,10 +17,10 @@ _HEAD = ("measured", "tokens", "money", "estimated", "est. tokens", "est. money"
 @click.option(
     "--by", type=click.Choice(list(USAGE_KEYS)), default="project", show_default=True, help="what to group by"
 )
-@click.option("--since", metavar="TIME", help="only attempts that ended since then: 7d, or 2026-01-31T02:00:00Z")
+@click.option("--since", metavar="TIME", help="only tries that ended since then: 7d, or 2026-01-31T02:00:00Z")
 @reading
 def usage_verb(frame: Frame, by: str, since: str | None) -> None:
-    """Sum up what the attempts that have ended used; a day is one of UTC."""
+    """Sum up what the tries that have ended used; a day is one of UTC."""
     found = used(frame.workspace, frame.at, by, since)
     if frame.as_json:
         frame.document(found.document())

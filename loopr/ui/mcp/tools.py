@@ -226,7 +226,7 @@ LEASE_TOOLS = {
             {
                 **_LEASES,
                 "failed": Option("count it as a failure: it could not be done here; again after a delay"),
-                "refused": Option("count it as a refused iteration, with the reason as its feedback"),
+                "refused": Option("count it as a refused try, with the reason as its feedback"),
                 "reason": Option("why, for whoever goes on", str),
             },
         ),

@@ -105,7 +105,7 @@ def _bring_back(at: Opened, tip: str, head: str, message: Message) -> Committed:
     _settle(at, found)
     lay(at, Laying(tip))
     problem = Problem(
-        f"the attempt ended with {where} checked out, which does not contain its own branch "
+        f"the try ended with {where} checked out, which does not contain its own branch "
         f"{at.ground.short_branch(at.name)}; what was there is kept as {backup}, and the branch is back",
         hint=f"git merge {backup} brings it in, if it belongs there",
     )
