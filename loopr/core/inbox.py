@@ -117,7 +117,7 @@ def _stale(scene: Scene, beside: Beside) -> Iterator[Call]:
     tree, found = scene.tree, dict[str, list[str]]()
     for top in tree.children(None):
         if tree.needers and tree.changed(top):
-            for loop in stale_below(tree, top):
+            for loop in (each for each in stale_below(tree, top) if each.past.ask is None):
                 found.setdefault(loop.plan, []).append(loop.id)
     for plan, names in found.items():
         yield Call(STALE, tuple(names), "older than what it rests on", f"loopr retry --stale {plan}", False)

@@ -46,7 +46,7 @@ def prospect(scene: Scene, tops: Sequence[str], now: int) -> Prospect:
     total = sum(each.total for each in below) + len(own) - own.count(Status.INVALIDATED)
     cancelled = sum(each.cancelled for each in below) + own.count(Status.CANCELLED)
     waits = total - complete - at_work - failed - cancelled
-    done = all(scene.tree.done(each) or scene.tree.called_off(each) for each in highest)
+    done = all(scene.tree.at_rest(each) or scene.tree.called_off(each) for each in highest)
     stranded = bool(highest) and not done and not _is_decided_on(scene, highest) and not may_go_on(scene, highest, now)
     way = longest_way(scene, highest)
     return Prospect(total, complete, at_work, waits, failed, cancelled, way, stranded, *scene.tree.done_of(highest))

@@ -110,10 +110,11 @@ def _of(forest: Scene, loop: Loop, needed: bool, now: int) -> Standing:
     """Say how one loop stands; a person who cancelled it has settled that, unless another loop needs it."""
     if loop.status in _ENDED_BADLY:
         return Standing.STUCK
-    if loop.status in FINISHED:
-        return Standing.STUCK if needed and loop.status is not Status.COMPLETE else Standing.DONE
-    if loop.status is not Status.PENDING:
-        return Standing.WAITING
+    if not loop.waits:
+        if loop.status not in FINISHED:
+            return Standing.WAITING
+        lost = needed and loop.status is not Status.COMPLETE
+        return Standing.STUCK if lost else Standing.DONE
     if any(name not in forest.loops for name in loop.needs) or _has_no_lane(forest, loop):
         return Standing.STUCK
     closed = {gate.gate for gate in closed_gates(forest, loop, now)}

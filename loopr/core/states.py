@@ -104,8 +104,12 @@ def _state_words(scene: Scene, loop: Loop) -> str:
 
 def _complete(scene: Scene, loop: Loop) -> str:
     """Say what a complete loop still waits for below it."""
-    if scene.tree.done(loop.id):
+    if scene.tree.at_rest(loop.id):
         return "it is done"
+    if scene.tree.done(loop.id):
+        number = scene.tree.below[loop.id].redoing
+        again = f"{number} below it {'is' if number == 1 else 'are'}" if number else "it is"
+        return f"it is done, and {again} to do again"
     if scene.tree.called_off(loop.id):
         return f"it was cancelled; `loopr retry {loop.id}` brings it back"
     done, of = scene.tree.below[loop.id].done

@@ -52,7 +52,8 @@ def _heard(scene: Scene, now: int) -> Iterator[Item]:
 def _plans(scene: Scene, now: int) -> Iterator[Item]:
     """Give the plans, those that are done first."""
     plans = [scene.loops[each] for each in scene.tree.children(None)]
-    yield from (Item(each.id, _about(each)) for each in sorted(plans, key=lambda plan: not scene.tree.done(plan.id)))
+    plans.sort(key=lambda plan: not scene.tree.at_rest(plan.id))
+    yield from (Item(each.id, _about(each)) for each in plans)
 
 
 def _convoys(scene: Scene, now: int) -> Iterator[Item]:
@@ -88,7 +89,7 @@ def _leases(scene: Scene, now: int) -> Iterator[Item]:
 
 def _is_open(scene: Scene, loop: Loop, now: int) -> bool:
     """Say whether something of a loop, or below it, is still to be done."""
-    return loop.status not in FINISHED or not scene.tree.done(loop.id)
+    return loop.status not in FINISHED or not scene.tree.at_rest(loop.id)
 
 
 _every = _loops(lambda scene, loop, now: True)

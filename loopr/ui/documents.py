@@ -64,7 +64,7 @@ def chosen_loops(seen: Scenery, wanted: Filter) -> list[Loop]:
         if (not wanted.status or is_like(scene, each, waits.first_closed(each), wanted.status))
         and (not wanted.type or each.type in wanted.type)
         and (not wanted.project or each.project in wanted.project)
-        and (not wanted.ready or (each.status is Status.PENDING and waits.first_closed(each) is None))
+        and (not wanted.ready or (each.waits and waits.first_closed(each) is None))
     ]
 
 

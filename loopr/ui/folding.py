@@ -46,13 +46,13 @@ def _open(scene: Scene, tops: list[str], room: int, depth: int | None) -> dict[s
         children = scene.tree.children(loop_id)
         if not children or (depth is not None and level >= depth):
             continue
-        if not everything and scene.tree.done(loop_id):
+        if not everything and scene.tree.at_rest(loop_id):
             continue
         if everything or used + len(children) <= room:
             chosen = children
         else:
             busy = [each for each in children if _busy(scene, each)]
-            some = busy or [each for each in children if not scene.tree.done(each)][:FIRST]
+            some = busy or [each for each in children if not scene.tree.at_rest(each)][:FIRST]
             chosen = some[: max(0, room - used - 1)]
             used += 1
         if chosen:

@@ -13,6 +13,7 @@ from loopr.core.inbox import Beside, Call
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.states import WORDS
+from loopr.ui.stands import STALE
 from loopr.wiring import Workspace
 
 MOST_NAMED = 3  # loops of one row
@@ -57,7 +58,8 @@ def words(call: Call) -> str:
 
 def beside(workspace: Workspace, scene: Scene, held: str) -> Beside:
     """Say what the scene does not know: which plans are done and not home; `held` is what is said of settings."""
-    done = [each for each in scene.tree.children(None) if scene.tree.done(each) and has_landed(scene, each)]
+    plans = (each for each in scene.tree.children(None) if scene.tree.at_rest(each))
+    done = [each for each in plans if has_landed(scene, each)]
     if not done:
         return Beside((), held)
     from loopr.ui.bases import is_home  # git is slow to import, and few workspaces come here
@@ -84,13 +86,18 @@ def below(scene: Scene, loop: Loop) -> list[tuple[str, str]]:
 
     Where there is neither, the first that wait are named.
     """
-    if loop.status is not Status.COMPLETE or scene.tree.done(loop.id):
+    if loop.status is not Status.COMPLETE or scene.tree.at_rest(loop.id):
         return []
     calls = (concerns(each, [loop.id]) for each in inbox.inbox(scene) if each.stops)
     found = [(label(each), words(each)) for each in calls if each is not None]
     inside = [each for each in scene.tree.walk(loop.id) if each.id != loop.id]
     found += [(WORDS[each.status], each.id) for each in inside if each.status in OCCUPYING]
     if not found:
-        found = [(WORDS[each.status], f"{each.id}: `loopr why {each.id}`") for each in inside if each.waits]
+        found = [(_waits(each), f"{each.id}: `loopr why {each.id}`") for each in inside if each.waits]
     more = [("", f"and {len(found) - MOST_BELOW} more: `loopr tree {loop.id}`")] if len(found) > MOST_BELOW else []
     return [*found[:MOST_BELOW], *more]
+
+
+def _waits(loop: Loop) -> str:
+    """Say in a word how a loop stands that waits for its turn."""
+    return STALE if loop.status is Status.COMPLETE else WORDS[loop.status]

@@ -69,9 +69,12 @@ def age_words(scene: Scene, loop: Loop, gate: Gate | None = None) -> str:
 
 
 def stale_lines(scene: Scene, plans: Sequence[str] | None = None) -> Iterator[str]:
-    """Say for each plan how many of its loops are stale, the command that does them again, and which they are."""
+    """Say for each plan which of its loops are stale, and the command that does them again.
+
+    Those that are to be done again anyway are left out.
+    """
     found: dict[str, list[str]] = {}
-    for loop in stale_loops(scene, plans):
+    for loop in (each for each in stale_loops(scene, plans) if each.past.ask is None):
         found.setdefault(loop.plan, []).append(loop.id)
     for plan, names in found.items():
         them, are = ("them", "loops of {} are") if len(names) != 1 else ("it", "loop of {} is")
@@ -80,15 +83,31 @@ def stale_lines(scene: Scene, plans: Sequence[str] | None = None) -> Iterator[st
 
 
 def doubt_lines(scene: Scene, plan: str, told: Collection[str] = ()) -> Iterator[str]:
-    """Say what of a plan that is done is older than what it rests on, or is to be done again for another reason.
+    """Say what of a plan that is done is older than what it rests on, or is to be done again.
 
     What was told already is left out.
     """
     yield from stale_lines(scene, [plan])
-    asked = [each for each in scene.tree.redoing if scene.loops[each].plan == plan and each not in told]
-    other = sorted(each for each in asked if not is_stale(scene.tree, scene.loops[each]))
-    if other:
-        yield f"{len(other)} loop{'s are' if len(other) != 1 else ' is'} to be done again: {some(other)}"
+    asked = [each for each in _asked(scene, plan) if each not in told]
+    if asked:
+        yield f"{_are(asked)} to be done again: {some(asked)}"
+
+
+def before_landing(scene: Scene, plan: str) -> Iterator[str]:
+    """Say what of a plan that is to come home is, or could be, done again, and by which command."""
+    yield from stale_lines(scene, [plan])
+    if asked := _asked(scene, plan):
+        yield f"{_are(asked)} to be done again, and `loopr run` does that: {some(asked)}"
+
+
+def _asked(scene: Scene, plan: str) -> list[str]:
+    """Name the loops of a plan that are to be done again."""
+    return sorted(each for each in scene.tree.redoing if scene.loops[each].plan == plan)
+
+
+def _are(loops: Sequence[str]) -> str:
+    """Count loops, as the subject of a sentence."""
+    return f"{len(loops)} loop{'s are' if len(loops) != 1 else ' is'}"
 
 
 def to_redo(scene: Scene, names: Sequence[str]) -> list[str]:

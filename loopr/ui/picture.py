@@ -18,7 +18,7 @@ from loopr.ui import needed, render, views
 from loopr.ui.folding import Line, fold
 from loopr.ui.newer_inputs import Newer
 from loopr.ui.older import stale_lines, stale_loops
-from loopr.ui.stands import IsReady, footer
+from loopr.ui.stands import IsReady, footer, to_do_again
 from loopr.ui.telling import within
 from loopr.ui.times import localized
 
@@ -70,7 +70,7 @@ def picture(
     """Draw the tree, what is waited for and the counts, on a screen of so many columns and lines."""
     width, height = size
     most = max(1, height // 2)
-    sums = footer(counts(forest, tops), forest.tree.done_of(tops), width)[:most]
+    sums = _sums(forest, tops, width)[:most]
     waits = awaited(forest, tops, now)[: most - len(sums)]
     foot = [*(paint("warn", render.fit(each, width)) for each in waits), *sums]
     room = max(1, height - len(foot))
@@ -79,6 +79,12 @@ def picture(
     drawn = render.tree_lines(forest, lines, now, width, paint, is_ready=_readiness(forest, now))
     drawn = [_with_tail(line, text, paint, tail) for line, text in zip(lines, drawn, strict=True)]
     return [*drawn, *([paint("dim", f"… {left_out} more")] if left_out else []), *foot]
+
+
+def _sums(forest: Forest, tops: Sequence[str], width: int) -> list[str]:
+    """Say how much is done, and how all else stands."""
+    again = len(to_do_again(forest, tops))
+    return footer(counts(forest, tops), forest.tree.done_of(tops), width, again=again)
 
 
 def _readiness(forest: Forest, now: int) -> IsReady:
@@ -93,7 +99,7 @@ def _fitting(forest: Forest, tops: Sequence[str], room: int) -> tuple[list[str],
     """Return the tops that have room, those that are not done first, and how many have none."""
     if len(tops) <= room:
         return list(tops), 0
-    first = sorted(tops, key=forest.tree.done)[: room - 1]
+    first = sorted(tops, key=forest.tree.at_rest)[: room - 1]
     kept = [each for each in tops if each in set(first)]
     return kept, len(tops) - len(kept)
 
@@ -165,7 +171,7 @@ def last_word(
 ) -> list[str]:
     """Sum up: the counts, what went wrong, what waits for whom, and what to type next."""
     forest.advance(now)
-    lines = footer(counts(forest, tops), forest.tree.done_of(tops), width)
+    lines = _sums(forest, tops, width)
     upcoming = _next(forest, tops, now, is_home)
     told: dict[str, list[Call]] = {}
     for call in inbox(forest, Beside(_away(forest, tops, is_home))):
@@ -177,7 +183,7 @@ def last_word(
         lines += _named(word, [] if is_next else [needed.words(each) for each in calls])
     loops = _listed(forest, tops, Status.CANCELLED)
     lines += _named("cancelled", [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
-    is_over = (forest.tree.done, forest.tree.called_off)
+    is_over = (forest.tree.at_rest, forest.tree.called_off)
     names = [each for each in forest.tree.held if within(set(tops), each) and not any(over(each) for over in is_over)]
     held = [forest.loops[each] for each in names]
     lines += _named("paused", [f"{each.id}: `loopr resume {each.id}`" for each in held])
@@ -195,7 +201,7 @@ def last_word(
 
 def _away(forest: Forest, tops: Sequence[str], is_home: IsHome) -> tuple[str, ...]:
     """Name the plans that are done, have landed something, and are not home."""
-    done = (each for each in tops if forest.tree.done(each) and needed.has_landed(forest, each))
+    done = (each for each in tops if forest.tree.at_rest(each) and needed.has_landed(forest, each))
     return tuple(each for each in done if not is_home(forest, each))
 
 

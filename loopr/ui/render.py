@@ -19,7 +19,7 @@ from loopr.core.shared import WORKSPACE
 from loopr.core.ways import way_of
 from loopr.ui.folding import Line
 from loopr.ui.older import age_words
-from loopr.ui.stands import DONE, IsReady, readiness, roll_up, summary, word_of
+from loopr.ui.stands import DONE, IsReady, again_below, again_words, readiness, roll_up, summary, word_of
 from loopr.ui.times import localized, say_clock, say_duration, say_tokens
 from loopr.ui.views import agent_of, stand_in
 
@@ -215,15 +215,16 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
     if loop.status in (Status.PARKED, Status.FAILED):
         return plain(loop.reason)
     age = plain(age_words(scene, loop, gate)).removeprefix("stale: ")  # which is the word for where it stands
-    words = list(filter(None, [age, left_by(scene, loop), f"{loop.attempt} tries" if loop.attempt > 1 else ""]))
+    tries = f"{loop.attempt} tries" if loop.attempt > 1 else ""
+    words = [again_words(again_below(scene, loop)), age, left_by(scene, loop), tries]
     if loop.spent.ms:
         words.append(say_duration(loop.spent.ms))
     if loop.spent.tokens:
         words.append(f"{say_tokens(loop.spent.tokens)} tok")
-    words += filter(None, [since(loop, now)])
+    words.append(since(loop, now))
     if loop.hold is not None and not scene.tree.called_off(loop.id):
         words.append(f"paused: {plain(loop.hold.reason)}" if loop.hold.reason else "paused")
-    return " · ".join(words)
+    return " · ".join(filter(None, words))
 
 
 def since(loop: Loop, now: int) -> str:

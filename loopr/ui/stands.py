@@ -38,15 +38,43 @@ IsReady = Callable[[Loop], bool]
 def word_of(scene: Scene, loop: Loop, gate: Gate | None) -> str:
     """Return the word for where a loop stands: a pending one is ready, or waits; an open one says how much is done."""
     if loop.status is Status.PENDING:
-        return READY if gate is None else PAUSED if gate.gate == "paused" else WAITING
+        return _turn(gate)
     if loop.status is Status.COMPLETE and scene.tree.is_head(loop.id) and not scene.tree.done(loop.id):
         done, of = scene.tree.below[loop.id].done
         if done == 0 and scene.tree.called_off(loop.id):
             return WORDS[Status.CANCELLED]
         return f"{done} of {of} done"
     if loop.status is Status.COMPLETE:
-        return STALE if loop.past.ask is not None or is_stale(scene.tree, loop) else DONE
+        if loop.past.ask is not None or is_stale(scene.tree, loop):
+            return STALE
+        done, of = scene.tree.below[loop.id].done
+        return f"{done} of {of} done" if again_below(scene, loop) else DONE
     return WORDS[loop.status]
+
+
+def _turn(gate: Gate | None) -> str:
+    """Return the word for a loop that waits for its turn."""
+    return READY if gate is None else PAUSED if gate.gate == "paused" else WAITING
+
+
+def again_below(scene: Scene, loop: Loop) -> int:
+    """Count the loops to do again below one that is done but for these."""
+    if not scene.tree.redoing or not scene.tree.done(loop.id):
+        return 0
+    return scene.tree.below[loop.id].redoing
+
+
+def again_words(number: int) -> str:
+    """Say how many loops are to do again, nothing where none is."""
+    return f"{number} to do again" if number else ""
+
+
+def to_do_again(scene: Scene, tops: Iterable[str] = ("",)) -> list[Loop]:
+    """List the complete loops that are to be done again, at and below some loops, or all."""
+    above = tuple(f"{each}/" if each else "" for each in tops)
+    asked = (scene.loops[each] for each in sorted(scene.tree.redoing))
+    found = (each for each in asked if each.status is Status.COMPLETE and each.waits)
+    return [each for each in found if f"{each.id}/".startswith(above)]
 
 
 def typed(word: str) -> str:
@@ -55,8 +83,12 @@ def typed(word: str) -> str:
 
 
 def is_like(scene: Scene, loop: Loop, gate: Gate | None, wanted: Iterable[str]) -> bool:
-    """Say whether a loop stands as one of some words say, of people's or of the journal's."""
-    return loop.status.value in wanted or typed(word_of(scene, loop, gate)) in wanted
+    """Say whether a loop stands as one of some words say, of people's or of the journal's.
+
+    One that is to be done again is ready, waiting or paused too, as whatever waits for its turn.
+    """
+    words = {loop.status.value, typed(word_of(scene, loop, gate))}
+    return not words.union([_turn(gate)] if loop.waits else []).isdisjoint(wanted)
 
 
 def readiness(scene: Scene, now: int) -> IsReady:
@@ -85,20 +117,31 @@ def roll_up(scene: Scene, loop: Loop) -> str:
     """Say in a few words what is below a loop, beside how much of it is done."""
     below = scene.tree.below[loop.id]
     if below.total == below.complete:
-        return f"{below.total} below, all done"
+        again = again_words(again_below(scene, loop))
+        return f"{below.total} below, all done" + (f", {again}" if again else "")
     parts = ((below.running, "running"), (below.parked, "parked"), (below.failed, "failed"))
     return f"{below.total} below" + "".join(f", {n} {word}" for n, word in parts if n)
 
 
-def footer(counts: Mapping[str, int], done_of: tuple[int, int], width: int, ready: int = 0) -> list[str]:
-    """Say how much is done, and how all else stands, in one line if it fits; of what is pending, some is `ready`."""
+def footer(
+    counts: Mapping[str, int],
+    done_of: tuple[int, int],
+    width: int,
+    ready: int = 0,
+    *,
+    again: int = 0,
+) -> list[str]:
+    """Say how much is done, and how all else stands, in one line if it fits.
+
+    Of what is pending, some is `ready`; of what is done, some is to be done `again`.
+    """
     done, of = done_of
     rest = {WORDS[Status(name)]: n for name, n in counts.items() if name != Status.COMPLETE}
     if ready and WAITING in rest:
         rest = {WAITING: rest.pop(WAITING) - ready, READY: ready} | rest
     lines = [f"{done} of {of} done" if of else "no loops"]
-    for word, n in rest.items():
-        part = f" · {n} {word}" if n else ""
+    told = [again_words(again), *(f"{n} {word}" for word, n in rest.items() if n)]
+    for part in (f" · {each}" for each in told if each):
         if len(lines[-1] + part) > width:
             lines.append(" " * len(lines[0].split(" ·")[0]))
         lines[-1] += part

@@ -70,7 +70,7 @@ def judges_in(commands: Iterable[Command | None]) -> tuple[str, ...]:
 def programs_in(text: str) -> list[str]:
     """List the word that each simple command in a text for the shell begins with."""
     found = []
-    for words, _ in _commands_of(text):
+    for words, _ in commands_of(text):
         first = next((each for each in words if not _SET.fullmatch(each)), "")
         found += [first] if first else []
     return found

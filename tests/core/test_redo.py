@@ -240,7 +240,7 @@ def test_a_budget_keeps_it_as_it_is() -> None:
     done(story, "p/a")
     go_on(story, "choose p/b\nbegan p/b\nused p/b 100 tokens 1s\nended p/b\njudged p/b\nlanded p/b")
     go_on(story, "redo p/a: other data\nwhy p/a: budget\nchoose nobody\np/a is complete")
-    assert standing(story.forest, ["p"], story.now) is Standing.DONE
+    assert standing(story.forest, ["p"], story.now) is Standing.SPENT
     go_on(story, "wait 25h\nchoose p/a")
     story.verify()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from loopr.core.model import Status
+from loopr.core.redoing import ask_redo
 from loopr.ui import homecoming
 from loopr.ui.homecoming import HOME_LOCK
 from loopr.wiring import Workspace
@@ -198,6 +199,19 @@ def test_nobody_is_asked(shop: Desk, ground: Ground) -> None:
     ran = program(shop.folder, "land", "p")
     assert (ran.returncode, b"--yes goes on" in ran.stderr) == (2, True)
     settled(shop, ground)
+
+
+def test_what_is_to_be_done_again_is_told(shop: Desk, ground: Ground) -> None:
+    """Where loops of a plan are to be done again it says so, and who does that, before it asks."""
+    shop.wish(lambda forest: ask_redo(forest, forest.loops["p/a"], "other data"))
+    said = "1 loop is to be done again, and `loopr run` does that: p/a"
+    assert said in shop("land", "p", "--dry-run").err.splitlines()
+    answer = shop("land", "p")
+    assert (answer.code, said in answer.err) == (2, True)
+    assert "retry --stale" not in answer.err
+    answer = shop("land", "p", "--yes")
+    assert (answer.code, said in answer.err.splitlines()) == (0, True)
+    assert said in shop("land", "p").err.splitlines()  # it is home, and not done
 
 
 def test_only_plans_come_home(shop: Desk, ground: Ground) -> None:

@@ -90,7 +90,7 @@ def follow_below(
         frame.workspace, [top.id], chorus, over, None, tick_secs=TICK_SECS, stays=lambda: chorus.voices > 0
     )
     chorus.close()
-    if frame.workspace.engine() is None and not forest.tree.done(top.id):
+    if frame.workspace.engine() is None and not forest.tree.at_rest(top.id):
         frame.note(ALONE)
     elif not heard[0]:
         frame.note(f"nothing of {top.id} is at work, and nothing of it begins by itself")

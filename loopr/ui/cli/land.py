@@ -27,7 +27,7 @@ from loopr.ui.gate import pass_gate
 from loopr.ui.halves import Half, half_of, undone, words_of
 from loopr.ui.homecoming import alone
 from loopr.ui.names import find_id
-from loopr.ui.older import doubt_lines
+from loopr.ui.older import before_landing
 from loopr.wiring import Workspace
 
 if TYPE_CHECKING:
@@ -105,12 +105,13 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
         built = build_home(ground, Onto(plan.id, stands), onto, words)
         if isinstance(built, Refusal):
             return Told(onto, problems=built.problems)
+        asks = not (how.dry_run or how.yes or built.new == built.old)
+        for line in () if asks else _to_know(scene, plan):
+            frame.note(render.plain(line))
         if built.new == built.old:
             all_of_it = f"all that has landed of {plan.id}" if half is not None else f"all of {plan.id}"
             return Told(onto, built, remark=f"{onto} has {all_of_it} already", half=half)
         problems = *home_problems(ground, built), *_suspicious(ground, scene, onto)
-        for line in _to_know(scene, plan) if how.dry_run or how.yes else ():
-            frame.note(render.plain(line))
         if problems or how.dry_run:
             return Told(onto, built, problems=problems, half=half)
         _agree(frame, scene, plan, (_doubts(ground, scene, plan, built), built, half), yes=how.yes)
@@ -253,10 +254,10 @@ def _doubts(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate) -> s
 
 
 def _to_know(scene: Scene, plan: Loop) -> Iterator[str]:
-    """Say which files of a plan wait for a word, and so do not count, and what of it is stale."""
+    """Say which files of a plan wait for a word, and so do not count, and what of it is or could be done again."""
     offered = (scene.loops[each] for each in sorted(scene.tree.offered))
     yield from (offered_words(scene, each) for each in offered if each.plan == plan.id)
-    yield from doubt_lines(scene, plan.id)
+    yield from before_landing(scene, plan.id)
 
 
 def _ask(built: HomeCandidate, unexplained: str, half: Half | None, yes: bool, *, is_judged: bool) -> None:

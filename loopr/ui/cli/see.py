@@ -67,8 +67,11 @@ def draw_tree(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     loops = list(scene.tree.walk(top))
     gone = missing(frame.workspace, scene, loops)
     frame.lines(paint("warn", line) for line in render.wrap("", gone, frame.width) if gone)
-    ready = queued.ready if top is None else sum(loop.status is Status.PENDING and is_ready(loop) for loop in loops)
-    frame.lines(stands.footer(views.counts(loops), scene.tree.done_of(tops), frame.room, ready))
+    pending = [loop for loop in loops if loop.status is Status.PENDING]
+    ready = queued.ready if top is None and not scene.tree.redoing else sum(map(is_ready, pending))
+    again = stands.to_do_again(scene, tops)
+    done_of = scene.tree.done_of(tops)
+    frame.lines(stands.footer(views.counts(loops), done_of, frame.room, ready, again=len(again)))
 
 
 def tell_unread(frame: Frame, rows: list[views.Row]) -> None:

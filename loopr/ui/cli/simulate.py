@@ -19,7 +19,7 @@ from loopr.errors import NotFound, PlanError, Problem
 from loopr.ui import render, views
 from loopr.ui.chart import draw_svg, draw_text, human
 from loopr.ui.cli.frame import Frame, reading
-from loopr.ui.names import counted, find_id
+from loopr.ui.names import find_id
 from loopr.ui.nearby import meant_instead
 from loopr.ui.requests import enqueue, read_plans
 from loopr.ui.uncommitted import uncommitted

@@ -13,7 +13,7 @@ from loopr.errors import NotFound, UserError
 from loopr.ui import documents, needed, render, views
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.cli.see import tell_unread
-from loopr.ui.stands import footer
+from loopr.ui.stands import footer, readiness, to_do_again
 from loopr.ui.story import moved_words
 from loopr.ui.times import localized, say_tokens
 from loopr.wiring import Scenery
@@ -61,7 +61,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     by_type = ", ".join(f"{n} {name}" for name, n in queue["by_type"].items())
     pairs = [
         ("engine", running + (" (draining)" if engine["draining"] else " (stays)" if engine["stays"] else "")),
-        *zip(chain(("loops",), repeat("")), _sums(body, frame.room - 8), strict=False),
+        *zip(chain(("loops",), repeat("")), _sums(seen, body, frame.room - 8), strict=False),
         ("slots", f"{capacity['occupied']}{ceiling}"),
         *zip(chain(("full",), repeat("")), capacity["full"], strict=False),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
@@ -102,9 +102,12 @@ def _needs(rows: list[views.Row], width: int) -> list[str]:
     return lines
 
 
-def _sums(body: views.Row, width: int) -> list[str]:
-    """Say how much is done, and how all else stands."""
-    return footer(body["counts"], (body["progress"]["done"], body["progress"]["of"]), width, body["ready"])
+def _sums(seen: Scenery, body: views.Row, width: int) -> list[str]:
+    """Say how much is done, and how all else stands; of what is ready, some was done before."""
+    again, progress = to_do_again(seen.scene), body["progress"]
+    ready = body["ready"] - sum(map(readiness(seen.scene, seen.now), again))
+    done_of = progress["done"], progress["of"]
+    return footer(body["counts"], done_of, width, ready, again=len(again))
 
 
 def _wrapped(line: str, width: int) -> list[str]:
