@@ -44,8 +44,8 @@ def way_words(row: Row) -> str:
         return ""
     length = len(row["way"])
     way = f"the longest way: {length} loop{'s' * (length != 1)}" if length else ""
-    stranded = "stranded: nothing of it goes on by itself" if row["stranded"] else ""
-    return "; ".join(filter(None, [way, stranded]))
+    stuck = "stuck: nothing of it goes on by itself" if row["stranded"] else ""
+    return "; ".join(filter(None, [way, stuck]))
 
 
 def progress_words(row: Row) -> str:

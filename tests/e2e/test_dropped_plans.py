@@ -40,7 +40,7 @@ def test_a_cancelled_plan_goes_and_comes_back(repo: Repo) -> None:
     repo.loopr("cancel", "--yes", "todo")
     said = repo.loopr("cancel", "todo")
     assert set(states(repo).values()) == {"cancelled"}
-    assert "stranded" not in repo.loopr("status").out
+    assert "stuck" not in repo.loopr("status").out
     assert "it is cancelled" in repo.loopr("clear", "todo", code=2).err, said
     assert "`loopr start todo.md` brings it back" in repo.loopr("gc", "--forget", "todo", "--yes").err
     assert states(repo) == {}

@@ -79,10 +79,10 @@ def test_stranded(chain: Desk) -> None:
     chain.run("p/a")
     chain.end("p/a", Failure.CONFIG, "no make")
     assert convoy(chain)["stranded"]
-    words = "0 of 2 done: 1 waiting, 1 failed; the longest way: 2 loops; stranded: nothing of it goes on by itself"
+    words = "0 of 2 done: 1 waiting, 1 failed; the longest way: 2 loops; stuck: nothing of it goes on by itself"
     said = " ".join(loopr("convoy", "show", "-C", chain.folder, "@c").out.split("\n\n")[0].split())
     assert words in said
-    assert "stands  p is stranded" in chain.lines("status")
+    assert "stands  p is stuck" in chain.lines("status")
     chain("reset", "p/a")
     assert not convoy(chain)["stranded"]
 
@@ -93,7 +93,7 @@ def test_what_is_cancelled_waits_for_nothing(chain: Desk) -> None:
     found = convoy(chain)
     assert [found[each] for each in ("total", "complete", "waits", "cancelled", "way")] == [2, 0, 0, 2, []]
     (said, *_) = loopr("convoy", "show", "-C", chain.folder, "@c").out.split("\n\n")
-    words = "0 of 2 done: 2 cancelled; stranded: nothing of it goes on by itself"
+    words = "0 of 2 done: 2 cancelled; stuck: nothing of it goes on by itself"
     assert words in " ".join(said.split())
     parent = progress(chain, "show", "p")
     assert sum(parent[each] for each in ("complete", "at_work", "waits", "failed", "cancelled")) == parent["total"]

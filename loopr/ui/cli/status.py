@@ -66,7 +66,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         *zip(chain(("full",), repeat("")), capacity["full"], strict=False),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
         ("ready", str(body["ready"]) if body["ready"] else ""),
-        ("stands", ", ".join(f"{each['id']} is stranded" for each in body["plans"] if each["stranded"])),
+        ("stands", ", ".join(f"{each['id']} is stuck" for each in body["plans"] if each["stranded"])),
         ("host", seen.scene.shared.host[0]),
     ]
     lines = render.block(pairs, frame.room)
