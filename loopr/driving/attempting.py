@@ -22,11 +22,12 @@ from loopr.core.plan_observations import PlanStands, TipsFound
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until, insist
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.checkout_only import with_checkout
-from loopr.driving.handovers import is_plain_file, keep_output
+from loopr.driving.handovers import keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.lookout import blame, tell_changed
 from loopr.driving.materials import RESULT, Spot, own_folder, write_materials
 from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, trouble_before, trouble_of
+from loopr.driving.readiness import is_ready, mark_ready, seal_of, was_ready
 from loopr.driving.sentry import NOTHING
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.driving.stepping import put_steps_back, run_after_command, run_before
@@ -36,10 +37,10 @@ from loopr.grounds import claim
 from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.processes.strays import living_in
-from loopr.world.prompts import write_files
 from loopr.world.repo.branches import ensure_plan
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
+from loopr.world.repo.include import copy_included
 from loopr.world.repo.landing import take_over, take_together
 from loopr.world.repo.newer import make_newer
 from loopr.world.repo.plain import ensure_plain
@@ -53,7 +54,6 @@ from loopr.world.runs import BASE, CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
 
 CONFLICTED = "conflicted"
 TRIES_TOGETHER = 32  # commits that a loop has of its own, at most: git walks them
-READY = "ready"  # is in a worktree once it has been set up; nothing else of ours lies there before the first attempt
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 _VERDICTS = (Failure.REFUSED, Failure.CONFLICT)
 Made = TypeVar("Made")
@@ -148,11 +148,14 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
         task = yield from _begin_plan(kit, task, ground)
     spot: Spot = yield Do(lambda: _make_folder(kit, task, ground))
     own = own_folder(spot.folder)
-    if not is_plain_file(own / READY):
-        settings = kit.settings.of_project(task.loop.project)
-        setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
+    settings = kit.settings.of_project(task.loop.project)
+    setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
+    seal = seal_of(setup, ground)
+    if not is_ready(own, seal):
+        if was_ready(own):
+            yield Do(lambda: copy_included(ground, spot.folder))
         yield from run_before(kit, task, spot, setup)
-        write_files(own, {READY: ""})
+        mark_ready(own, seal)
     written: Made = yield Do(lambda: write(kit, task, spot))
     yield from run_before(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
     return written

@@ -185,3 +185,21 @@ def test_what_every_command_needs_is_looked_for(repo: Repo) -> None:
     repo.git("rm", "--quiet", "--cached", "--ignore-unmatch", "Makefile")
     (repo.root / "Makefile").unlink()
     assert "neither committed nor here: Makefile" in repo.loopr("start", "--dry-run", "told.md").err
+
+
+def test_what_is_mended_in_the_settings_reaches_a_worktree_that_is_there(repo: Repo) -> None:
+    """A setup, or a list of files to copy, that is added after a failure counts for the next try of the same loop."""
+    settings = "types:\n  plan: {child: code}\n  code: {run: ./made/tool && cat .env > out.txt, check: none}\n"
+    repo.write({".gitignore": "made\n.env\n", ".env": "A=1\n"})
+    repo.git("add", ".gitignore")
+    repo.git("commit", "--quiet", "--message=Ignore")
+    repo.settings(settings)
+    repo.loopr("start", "plan.md", code=1)
+    setup = "mkdir made; echo '#!/bin/sh' > made/tool; chmod +x made/tool; echo set up >> $DESK/setups"
+    repo.loopr("set", "worktrees.setup", setup)
+    repo.write({".worktreeinclude": ".env\n"})
+    repo.loopr("reset", "a")
+    repo.loopr("run")
+    assert repo.statuses()["demo/a"] == "complete"
+    assert repo.on_branch("demo", "out.txt") == "A=1"
+    assert repo.note("setups").splitlines() == ["set up"]
