@@ -117,18 +117,24 @@ def group_of(
         return rule.applies(scene, loop, now) or (stop and loop.status not in _OVER and _lives(scene, loop))
 
     if found is None:
-        loops = members(scene, text, tops=rule.tops)
+        loops = _counted(scene, members(scene, text, tops=rule.tops), applies)
     else:
         loops = [each for each in scene.tree.walk(found) if each.id != found]
         if verb in DECIDING and loops and not any(map(applies, (scene.loops[found], *loops))):
             raise _nothing_waits(verb, found, [each.id for each in loops if waits_twice(scene, each)], file=file)
         if applies(scene.loops[found]) or not any(map(applies, loops)):
             return None  # it is meant itself, or the verb says why not
+        loops = _counted(scene, loops, applies)
     taken = tuple(each.id for each in loops if applies(each))
     group = Group(text, taken, tuple((each.id, _why_not(scene, each)) for each in loops if not applies(each)))
     if not group.total:
         raise UserError(f"there is no loop in {text}")
     return group
+
+
+def _counted(scene: Scene, loops: list[Loop], applies: Callable[[Loop], bool]) -> list[Loop]:
+    """Leave out what is complete and has others below it, as where it is counted what is done."""
+    return [each for each in loops if applies(each) or not scene.tree.is_head(each.id)] or loops
 
 
 def _lives(scene: Scene, top: Loop) -> bool:

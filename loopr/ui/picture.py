@@ -239,10 +239,13 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
     """Return the command that is of most use now."""
     if not tops:
         return "`loopr start PLAN`"
-    for status, verb in ((Status.FAILED, "why"), (Status.PARKED, "why"), (Status.AWAITING, "approve")):
-        first = next(iter(_listed(forest, tops, status)), None)
-        if first is not None:
-            return f"`loopr {verb} {first.id}`"
+    stuck = *_listed(forest, tops, Status.FAILED), *_listed(forest, tops, Status.PARKED)
+    waiting = _listed(forest, tops, Status.AWAITING)
+    if stuck:
+        others = "diff --waiting" if waiting[1:] else f"approve {waiting[0].id}" if waiting else ""
+        return f"`loopr why {stuck[0].id}`{f', or `loopr {others}`' if others else ''}"
+    if waiting:
+        return f"`loopr approve {waiting[0].id}`"
     unfinished = next((each for each in tops if not (forest.tree.at_rest(each) or _is_cancelled(forest, each))), None)
     if unfinished is None:
         old = next((each for each in tops if stale_loops(forest, [each])), None)

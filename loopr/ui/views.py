@@ -249,7 +249,7 @@ def _engine_row(scene: Scene, engine: Mapping[str, Any] | None) -> Row:
         "pid": (live["pid"] or None) if live else None,
         "host": (live["host"] or None) if live else None,
         "since": instant(live["since"]) if live and live["since"] else None,
-        "draining": scene.shared.engine.draining,
+        "draining": live is not None and scene.shared.engine.draining,
         "stays": bool(live and live["stays"]),
     }
 

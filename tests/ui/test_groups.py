@@ -110,7 +110,7 @@ def test_a_parent_that_is_complete_stands_for_those_below_it(four: Desk) -> None
 def test_a_project_is_cleared_and_brought_back(four: Desk) -> None:
     """`clear project:web` takes all that is pending in it out of the queue, and nothing else."""
     answer = four("clear", "project:web")
-    assert "4 of 5 loops of project:web cleared; 1 is done" in notes(answer)
+    assert "4 of 4 loops of project:web cleared" in notes(answer)
     assert four.loop("q/x").hold is None and four.loop("p/a").hold is not None
     form(four, "d", "p/a", "q/x")
     assert "1 of 2 loops of @d resumed; 1 is waiting" in notes(four("resume", "@d"))
@@ -168,6 +168,20 @@ def test_a_dry_run_counts_a_group(four: Desk) -> None:
 
 
 # --- deciding on many -----------------------------------------------------------------------------------------------
+
+
+def test_a_group_is_counted_as_a_tree_is(shop: Desk) -> None:
+    """What is complete and has others below it is none of those that a group is said to have."""
+    shop.write("loopr.yml", COMMANDS.replace("run: make phase", "run: make phase, approve: true"))
+    specs = "[{id: s, phases: [{id: e}, {id: f}]}, {id: t, phases: [{id: g}, {id: h}]}]"
+    shop.start(f"---\nid: deep\nspecs: {specs}\n---\n", "deep.md")
+    judged(shop, "deep/s/e", "deep/s/f")
+    assert "0 of 4 done" in shop.lines("tree", "deep")[-1]
+    answer = shop("approve", "deep", "--yes")
+    assert "2 of 4 loops of deep approved; 2 are starting" in notes(answer)
+    form(shop, "whole", "deep")
+    assert "1 of 1 loop of @whole paused" in notes(shop("pause", "@whole"))
+    assert "0 of 1 loop of @whole paused; 1 is done, and paused" in notes(shop("pause", "@whole"))
 
 
 def test_many_need_a_yes(four: Desk) -> None:

@@ -123,10 +123,11 @@ def test_nothing_is_at_work(shop: Desk) -> None:
 
 
 def test_a_loop_that_has_not_begun(shop: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """-f says what a loop waits for; where nobody runs it, that is told with the command, as without -f."""
+    """-f says what a loop waits for; where nobody runs it, that is told with the command."""
     shop.start("---\nid: p\nspecs: [{id: a}, {id: b, needs: [a]}]\n---\n")
     answer = shop("logs", "-f", "p/b")
     assert answer.code == 3
-    first, second, third, *_ = answer.err.splitlines()
-    assert first.startswith("p/b has not begun: needs ") and "no engine runs here" in second
-    assert "p/b has no output yet" in third
+    first, second, third = answer.err.splitlines()
+    assert first.startswith("p/b has not begun: needs ")
+    assert second == "loopr: p/b has no output yet, and no engine runs here that would begin it"
+    assert third == "  hint: `loopr run` goes on"

@@ -397,6 +397,17 @@ def test_the_last_word_names_each_that_waits_for_approval() -> None:
     assert "approval  " not in "".join(last_word("plan p: a\nchoose p/a\nbegan p/a\nended p/a\njudged p/a", approves))
 
 
+@pytest.mark.parametrize(("names", "next_one"), [("a", "approve p/a"), ("a b", "diff --waiting")])
+def test_the_last_word_names_what_waits_beside_what_is_stuck(names: str, next_one: str) -> None:
+    """Where something is parked and something waits for approval, both ways on are named."""
+    told = "".join(f"\nbegan p/{each}\nended p/{each}\njudged p/{each}" for each in names.split())
+    chosen = " ".join(f"p/{each}" for each in names.split())
+    text = f"plan p: {'; '.join(names.split())}; z\nchoose {chosen} p/z{told}"
+    approves = settings(types={"spec": {"approve": True}})
+    lines = last_word(f"{text}\nbegan p/z\nended p/z: config no make", approves)
+    assert lines[-1] == f"next: `loopr why p/z`, or `loopr {next_one}`"
+
+
 def test_the_last_word_names_what_a_person_must_write() -> None:
     """Loops without a command are named with their file, at most ten of them."""
     lines = last_word("plan p: " + "; ".join(f"s{n:02}" for n in range(12)), settings("code"))

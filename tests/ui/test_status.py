@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.model import Failure, Usage
@@ -198,3 +200,16 @@ def test_a_running_engine_is_named(desk: Desk) -> None:
         assert f"engine  running, pid {body['pid']} on {body['host']}" in desk.lines("status")
     with EngineLock.acquire(lock, "turn"):
         assert desk("status", "--json").document["engine"]["running"] is False
+
+
+def test_an_engine_that_was_killed_while_it_drained(desk: Desk) -> None:
+    """Where none runs, none drains; one that runs and drains says so."""
+    from loopr.wiring import Workspace
+    from loopr.world.lock import EngineLock
+
+    desk.start()
+    desk.see(o.EngineBegan(os.getpid(), "here"), o.EngineDrains("ada"))
+    assert desk.lines("status")[0] == "engine  not running"
+    assert desk("status", "--json").document["engine"]["draining"] is False
+    with EngineLock.acquire(Workspace(desk.folder).place.lock, "engine"):
+        assert desk.lines("status")[0].endswith(" (draining)")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loopr.core.model import Loop
 from loopr.core.scene import Scene
+from loopr.errors import NotFound
 from loopr.ui import logs, render
 from loopr.ui.cli.frame import Frame
 from loopr.ui.outputs import Chosen, Wanted, judge_of, last_of, veil_for
@@ -97,7 +98,10 @@ def follow_below(
 
 
 def await_beginning(frame: Frame, loop: Loop) -> bool:
-    """Wait until a loop has begun, saying what it waits for; False where nothing goes on by itself any more."""
+    """Wait until a loop has begun, saying what it waits for; False where it does not by itself.
+
+    Where no engine runs, nothing is waited for.
+    """
     from loopr.core.settled import is_settled
     from loopr.ui.chorus import Beginning
     from loopr.ui.following import follow
@@ -111,7 +115,8 @@ def await_beginning(frame: Frame, loop: Loop) -> bool:
     if known is not None and known.attempt > loop.attempt:
         return True
     if frame.workspace.engine() is None:
-        frame.note(ALONE)
+        words = f"{loop.id} has no output yet, and no engine runs here that would begin it"
+        raise NotFound(words, hint="`loopr run` goes on")
     return False
 
 
