@@ -303,9 +303,19 @@ def problems(scene: Scene) -> list[Row]:
     for loop_id in sorted(scene.tree.by_status[Status.INVALIDATED]):
         loop = scene.loops[loop_id]
         if loop.landed:
-            text = f"its work has landed and is no longer declared: `git revert {loop.landed}`"
-            found.append({"place": loop_id, "text": text, "loop": loop_id})
+            found.append({"place": loop_id, "text": _stays(scene, loop), "loop": loop_id})
     return found
+
+
+def _stays(scene: Scene, loop: Loop) -> str:
+    """Say where the landed work of a loop is that is no longer declared, and what takes it away."""
+    branch = f"{scene.policy.branch_prefix}{loop.plan}"
+    names = f"`git log --grep 'Loopr-Loop: {loop.id}$' {branch}` names its commits"
+    revert = f"`git revert {loop.landed}` takes it away where nothing else counts on it"
+    if loop.generation > 1:  # what it landed before was done again, or anew
+        revert = f"{names}, and `git revert` takes them away where nothing else counts on them"
+    ends = f"`loopr gc --forget {loop.id}` ends this line"
+    return f"it is no longer declared, and what it has landed stays on {branch}: {revert}; {ends}"
 
 
 # --- why ------------------------------------------------------------------------------------------------------------

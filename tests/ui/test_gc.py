@@ -333,6 +333,23 @@ def test_a_plan_that_goes_on_lets_go_what_is_over(shop: Desk, ground: Ground) ->
     assert ("branch", "p.c.g1") in rows(shop)["kept"]
 
 
+def test_a_plan_is_forgotten_with_what_nobody_declares(shop: Desk, ground: Ground) -> None:
+    """With a plan the reminders of all loops below it end that are no longer declared, each once."""
+    landed(shop, ground, "p/a")
+    landed(shop, ground, "p/b")
+    restart(shop, flat(["c"]))
+    reminders = [line for line in shop.lines("status") if "no longer declared" in line]
+    assert len(reminders) == 2
+    shop("gc", "--forget", "p", "-n")
+    assert shop.lines("status") != []
+    assert shop("gc", "--forget", "p", "-y").code == 0
+    assert not any("no longer declared" in line for line in shop.lines("status"))
+    assert (shop.loop("p/a").landed, shop.loop("p/b").landed) == ("", "")
+    shop("gc", "--forget", "p", "-y")
+    told = [json.loads(line)["event"] for line in shop.lines("events", "--json")]
+    assert told.count("forgotten") == 2
+
+
 def test_of_many_nothing_goes_that_is_nowhere_else(shop: Desk, ground: Ground) -> None:
     """The commits of a cancelled loop stay when its plan or a convoy is forgotten, and are named."""
     landed(shop, ground, "p/a")

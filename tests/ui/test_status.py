@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from loopr.core import observations as o
 from loopr.core import wishes
+from loopr.core.events import Event
+from loopr.core.forest import Forest
 from loopr.core.model import Failure, Usage
+from loopr.core.redoing import ask_redo
 from loopr.ui.render import columns
 from tests.ui.scenes import COMMANDS, OAUTH, Desk, flat
 from tests.ui.terminals import on_terminal
@@ -171,8 +175,40 @@ def test_landed_work_that_nobody_declares_is_remembered(shop: Desk) -> None:
     shop.choose()
     shop.land("p/a", "k")
     shop.land("p/b", "k")
-    shop.start(flat(["b"]), "plan.md", "--yes")
-    assert "  p/a: its work has landed and is no longer declared: `git revert c0ffee`" in shop.lines("status")
+    answer = shop.start(flat(["b"]), "plan.md", "--yes")
+    stays = "what p/a has landed stays on loopr/p: `loopr status` says what takes it away"
+    assert f"  {stays}" in answer.err.splitlines()
+    revert = "`git revert c0ffee` takes it away where nothing else counts on it"
+    assert stayed(shop) == f"{STAYS}{revert}; `loopr gc --forget p/a` ends this line"
+
+
+def test_all_that_a_loop_has_landed_is_named(shop: Desk) -> None:
+    """Of a loop that landed more than once no single commit is named: that would leave the rest."""
+    shop.write("loopr.yml", "version: 1\ntypes: {plan: {child: code}, code: {run: make code}}\n")
+    shop.start("---\nid: p\ncodes: [a]\n---\n")
+    for _ in range(2):
+        shop.choose()
+        shop.land("p/a")
+        shop.wish(ask_redo_of, "p/a")
+    assert shop.loop("p/a").generation == 2
+    shop.start("---\nid: p\ncodes: [b]\n---\n", "plan.md", "--yes")
+    names = "`git log --grep 'Loopr-Loop: p/a$' loopr/p` names its commits"
+    revert = "`git revert` takes them away where nothing else counts on them"
+    assert stayed(shop) == f"{STAYS}{names}, and {revert}; `loopr gc --forget p/a` ends this line"
+
+
+STAYS = "  p/a: it is no longer declared, and what it has landed stays on loopr/p: "
+
+
+def stayed(desk: Desk) -> str:
+    """Return what `status` says of p/a as one line."""
+    said = " ".join(line.strip() for line in desk.lines("status"))
+    return f"  p/a:{said.partition('problems: p/a:')[2].partition(' warning:')[0]}"
+
+
+def ask_redo_of(forest: Forest, name: str) -> Iterator[Event]:
+    """Ask for a loop to be done again."""
+    return ask_redo(forest, forest.loops[name], "other data", again=True)
 
 
 def test_a_changed_plan_file_is_noticed(desk: Desk) -> None:

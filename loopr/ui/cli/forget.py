@@ -70,15 +70,29 @@ def forget_all(frame: Frame, scene: Scene, text: str, how: Asked) -> None:
         _ask(meant, kept, how.yes)
         with turn_or_beside(frame.workspace):
             meant = _still(frame, meant)
-            if not meant.many and meant.loops and meant.loops[0].status is Status.INVALIDATED:
-                with frame.workspace.visit() as engine:
-                    engine.mind.decide(lambda forest, now: wishes.forget(forest, meant.text))
+            _forget(frame, meant)
             dropped = _drop(frame, scene, meant)
             kept = [_let_go(frame, scene, each, {loop.id for loop in meant.loops}) for each in kept]
     _report(frame, meant, kept, how)
     if not frame.as_json and not how.dry_run:
         for plan in dropped:
             frame.note(f"{plan} has left the tree; `loopr start {scene.shared.plans[plan].source}` brings it back")
+
+
+def _forget(frame: Frame, meant: Meant) -> None:
+    """Have nothing more said of what those have landed that were meant, and nobody declares."""
+    gone = [each for each in meant.loops if each.status is Status.INVALIDATED]
+    names = [each.id for each in gone if each.landed or not meant.many]
+    if names:
+        with frame.workspace.visit() as engine:
+            engine.mind.decide(partial(_forgetting, names))
+
+
+def _forgetting(names: Sequence[str], forest: Scene, now: int) -> Iterator[Event]:
+    """Decide that loops are forgotten, each with all below it, and each once."""
+    for name in sorted(names):
+        if len(names) == 1 or forest.loops[name].landed:
+            yield from wishes.forget(forest, name)
 
 
 def _dropping(asked: tuple[str, str], forest: Scene, now: int) -> Iterator[Event]:

@@ -33,7 +33,7 @@ from loopr.ui.following import follow
 from loopr.ui.gate import pass_gate
 from loopr.ui.idle import NOTHING_TO_DO
 from loopr.ui.newer_inputs import newer_inputs
-from loopr.ui.older import doubt_lines
+from loopr.ui.older import doubt_lines, some
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Plan, read_plans
 from loopr.ui.times import localized
@@ -171,12 +171,24 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, *, ends: bool = True) 
             frame.note(f"  offered: {render.plain(offered_words(forest, forest.loops[loop]))}")
     for line in details(done):
         frame.note(f"  {line}")
+    if stays := _stays(forest, done):
+        frame.note(f"  {stays}")
     for problem in done.problems[:MOST_PROBLEMS]:
         frame.note(f"  problem: {render.plain(problem, keep_lines=True)}")
     if len(done.problems) > MOST_PROBLEMS:
         frame.note(f"  … and {len(done.problems) - MOST_PROBLEMS} more: `loopr status` lists them")
     if ends and not done.known:
         frame.note(f"  see it with `loopr tree {done.plan}`, or play it with `loopr simulate {done.plan}`")
+
+
+def _stays(forest: Forest, done: Enqueued) -> str:
+    """Say that what loops have landed that are gone is not taken away; nothing if none has."""
+    landed = [each for each in done.gone if each in forest.loops and forest.loops[each].landed]
+    if not landed:
+        return ""
+    have, branch = "has" if len(landed) == 1 else "have", forest.policy.branch_prefix + done.plan
+    takes = "`loopr status` says what takes it away"
+    return f"what {some(landed)} {have} landed stays on {branch}: {takes}"
 
 
 def _without_outline(forest: Forest, plan: str) -> str:
