@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from loopr.core.filing import plan_declares
 from loopr.core.forest import Forest
 from loopr.core.scene import Scene
 from loopr.core.ways import way_of
@@ -25,6 +26,7 @@ from loopr.ui.unjudged import unjudged
 from loopr.wiring import Workspace
 
 WANTS = Wants()
+NOT_YET = "a start asks at a terminal whether that is yours, and else"
 
 
 class Admitted(NamedTuple):
@@ -58,8 +60,24 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
     """Decide on paper, and write nothing: as if a person said of each file that it is theirs."""
     with workspace.rehearsal() as engine:
         ensure_room(engine, plans)
-        done = [enqueue(engine, workspace, plan, confirm, to_run=to_run, word=_anybody) for plan in plans]
+        done = [_on_paper(engine, workspace, each, confirm, to_run) for each in plans]
         return Admitted(engine.forest, tuple(_foretold(engine, workspace, each) for each in done), dry_run=True)
+
+
+def _on_paper(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, to_run: bool) -> Enqueued:
+    """Enqueue a plan on paper, and say whether a word would be asked for on its file."""
+    asked, loop = list[str](), engine.forest.loops.get(plan.id)
+    rejected = loop is not None and plan.digest in loop.offers.rejected
+    offers = not rejected and plan_declares(engine.forest, plan.artifact)
+    then = f"only offers it: `loopr approve {plan.id} --file`" if offers else "refuses it"
+
+    def word(text: str) -> bool:
+        asked.append(text.partition("\n")[0].removesuffix(":"))
+        return _anybody(text)
+
+    done = enqueue(engine, workspace, plan, confirm, to_run=to_run, word=word)
+    told = (f"{why}: {NOT_YET} {then}" for why in asked)
+    return done._replace(remarks=(*told, *done.remarks))
 
 
 def _foretold(engine: Engine, workspace: Workspace, done: Enqueued) -> Enqueued:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group
-from loopr.core.inbox import STALE, Beside, Call, inbox, land_line
+from loopr.core.inbox import OFFERED, STALE, Beside, Call, inbox, land_line
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.settled import Standing, standing
 from loopr.ui import needed, render, views
@@ -179,7 +179,8 @@ def last_word(
         if found is not None and found.kind != STALE:
             told.setdefault(needed.label(found), []).append(found)
     for word, calls in told.items():
-        is_next = len(calls) == 1 and calls[0].command in upcoming  # which is told below, as the command to type
+        alone = calls[0] if len(calls) == 1 and calls[0].kind != OFFERED else None
+        is_next = alone is not None and alone.command in upcoming  # which is told below
         lines += _named(word, [] if is_next else [needed.words(each) for each in calls])
     loops = _listed(forest, tops, Status.CANCELLED)
     lines += _named("cancelled", [f"{each.id}: {each.reason or 'no reason was given'}" for each in loops])
@@ -246,6 +247,9 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
         return f"`loopr why {stuck[0].id}`{f', or `loopr {others}`' if others else ''}"
     if waiting:
         return f"`loopr approve {waiting[0].id}`"
+    offered = [each for each in sorted(forest.tree.offered) if within(set(tops), each)]
+    if offered:
+        return f"`loopr approve {offered[0]} --file`"
     unfinished = next((each for each in tops if not (forest.tree.at_rest(each) or _is_cancelled(forest, each))), None)
     if unfinished is None:
         old = next((each for each in tops if stale_loops(forest, [each])), None)

@@ -739,8 +739,10 @@ def test_an_edit_is_told(shop: Desk) -> None:
         "  other needs: p/d",
     ]
     dry = shop.start(EDITED, "plan.md", "--dry-run").err.splitlines()
-    of_edit = [each for each in dry if not any(word in each for word in ("judge", "check", "Makefile"))]
-    assert of_edit == [*told, "nothing was written"]
+    dry = [each for each in dry if not any(word in each for word in ("judge", "check", "Makefile"))]
+    asks = dry.pop(1)
+    assert "only offers it: `loopr approve p --file`" in asks
+    assert dry == [*told, "nothing was written"]
     said = shop.start(EDITED).err.splitlines()
     assert said[0] == f"p: nothing has changed yet: its file waits for a word, and comes to: {told[0][3:]}"
 
@@ -796,3 +798,25 @@ def test_a_link_that_leads_nowhere_is_told_as_one(desk: Desk) -> None:
     answer = desk("start", "--no-run", desk.folder / "plan.md")
     assert answer.code == 3
     assert "plan.md is a link to plans/gone.md, which is not there" in answer.err
+
+
+def test_a_file_that_would_be_offered(shop: Desk) -> None:
+    """A dry run says that a file which changed while loops ran waits for a word; `next:` names it."""
+    shop.start(flat(["a", "b"]))
+    shop.choose()
+    plan = shop.write("plan.md", flat(["a", "b", "c"]))
+    asks = "  plan.md changed while p/a, p/b ran: a start asks at a terminal whether that is yours, and"
+
+    def foretold() -> list[str]:
+        return shop("start", "--dry-run", plan).err.splitlines()
+
+    assert f"{asks} else only offers it: `loopr approve p --file`" in foretold()
+    assert "p: nothing has changed yet: its file waits" in shop("start", "--no-run", plan).err
+    for each in ("p/a", "p/b"):
+        shop.land(each, "k")
+    *told, upcoming, alone = shop("wait", "p").err.splitlines()
+    assert upcoming == "next: `loopr approve p --file`"
+    assert any(line.startswith("offered  specs/p/plan.md is offered") for line in told)
+    assert "approve" not in shop("wait", "p/a").err  # it is about the plan
+    shop("reject", "p", "--file")
+    assert f"{asks} else refuses it" in foretold()
