@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,6 +28,7 @@ from loopr.ui.vocabulary import RULES, Wish
 STOPPING, CANCELLED = "stopping", "cancelled"
 MORE = " …"
 _ENDS = frozenset({"cancel", "reject"})
+_AGAIN = frozenset({"retried", "reset"})
 _STOPS = frozenset({"stopped", "cancelled"})
 
 _RETRIES = re.compile(r"it was cancelled; `loopr (retry [^`]+)`")
@@ -102,6 +104,8 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
         frame.note("nothing is stale" if wish.asks("stale") else "nothing waits that is not paused already")
     if not answer.done:
         return
+    if kept := _kept(frame, answer):
+        frame.note(kept)
     serving = serves(frame.workspace.engine())
     if not serving and any(row["did"] in _STOPS and _ends(row["loop"]) for row in answer.done):
         frame.note("no engine runs here: the next one ends what was told to stop")
@@ -114,6 +118,24 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
     over = [row["id"] for row in answer.done if _is_over(row["loop"]) and row["loop"]["parent"] is None]
     if wish.name == "cancel" and over and not any(_ends(row["loop"]) for row in answer.done):
         frame.note(f"next: `loopr gc --forget {over[0]}` takes it out of the tree")
+
+
+def _kept(frame: Frame, answer: Answer) -> str:
+    """Say that loops which try again go on in the worktrees that earlier tries have left."""
+    top, again = frame.workspace.place.root, (row for row in answer.done if row["did"] in _AGAIN)
+    ids = [row["id"] for row in again if row["loop"] and _has_folder(top, row["loop"]["worktree"])]
+    if not ids:
+        return ""
+    stays = "its worktree stays as the last try left it"
+    if len(ids) > 1:
+        stays = "their worktrees stay as the last tries left them"
+    cancel, fresh = (_typed(f"{verb} {_some(ids)}") for verb in ("cancel", "retry --fresh"))
+    return f"{stays}; to begin anew: {cancel}, then {fresh}"
+
+
+def _has_folder(top: Path, worktree: str | None) -> bool:
+    """Say whether the worktree of a loop is there."""
+    return worktree is not None and (top / worktree).is_dir()
 
 
 def _typed(command: str) -> str:
