@@ -13,7 +13,7 @@ from loopr.core.model import FINISHED
 from loopr.core.policy import Policy
 from loopr.errors import Problem
 from loopr.wiring import Workspace
-from loopr.world.judges import programs_in
+from loopr.world.judges import first_words
 from loopr.world.settings import Settings
 from loopr.world.settings.parts import TypeSettings
 
@@ -58,7 +58,7 @@ def _is_silent(kind: TypeSettings) -> bool:
     """Say whether a type's command is a text of plain words of which none names the place."""
     if not isinstance(kind.run, str) or kind.wrap is not None:
         return False
-    programs = programs_in(kind.run)
+    programs = first_words(kind.run)
     named = any(each in kind.run for each in _PLACES)
     return bool(programs) and not named and _SEEN_THROUGH.issuperset(programs)
 

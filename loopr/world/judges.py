@@ -67,7 +67,7 @@ def judges_in(commands: Iterable[Command | None]) -> tuple[str, ...]:
     return tuple(sorted(each for each in found if not _DEPENDENCIES.fullmatch(each)))
 
 
-def programs_in(text: str) -> list[str]:
+def first_words(text: str) -> list[str]:
     """List the word that each simple command in a text for the shell begins with."""
     found = []
     for words, _ in commands_of(text):
