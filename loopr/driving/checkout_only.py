@@ -19,6 +19,7 @@ from loopr.driving.guarding import settings_of
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import Said
 from loopr.errors import LooprError
+from loopr.world.activated import left_out
 from loopr.world.first_lines import absent_interpreter
 from loopr.world.judges import Command, paths_in
 from loopr.world.repo.ground import Ground
@@ -30,6 +31,7 @@ _OF_IT = (
     rb": (?:(?P<bit>Permission denied|not executable)"
     rb"|(?P<line>not found|No such file|cannot execute|what its first line|\S+: bad interpreter))"
 )
+_LACKS = (b"No module named", b"not found", b"No such file")
 _ASKS = frozenset({Failure.CONFIG, Failure.REFUSED})
 
 
@@ -49,9 +51,22 @@ def with_checkout(kit: Kit, task: Task, command: Command | None, trouble: Troubl
         named = [each for each in named if each.rpartition("/")[2].encode() in heard]
     with suppress(LooprError, OSError):
         words = "" if is_refused else _not_run(ground, task.tip, said.worktree, named, heard)
-        if words := words or _not_there(kit, task, ground, said.worktree, named):
+        words = words or _not_there(kit, task, ground, said.worktree, named)
+        if words := words or _without_environment(kit, ground, said.worktree, heard, trouble):
             return replace(trouble, reason=f"{trouble.reason}; {words}")
     return trouble
+
+
+def _without_environment(kit: Kit, ground: Ground, worktree: Path, heard: bytes, trouble: Trouble) -> str:
+    """Say that a program may be in the virtual environment that loops do not get, where one is missing."""
+    lacks = trouble.failure is Failure.CONFIG or any(each in heard for each in _LACKS)
+    folder = left_out(kit.inherited, ground.top) if lacks and ground.top is not None else ""
+    if not folder or ground.top is None or (worktree / folder).is_dir():
+        return ""
+    words = f"loops do not get {folder} of your checkout"
+    if trouble.failure is Failure.REFUSED:
+        return f"{words}; worktrees.setup makes one"
+    return f"{words}, which runs its files: `{made_anew(ground.top, folder)}` in loopr.yml"
 
 
 def _not_run(ground: Ground, tip: str, worktree: Path, named: Sequence[str], heard: bytes) -> str:

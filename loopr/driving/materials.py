@@ -24,6 +24,7 @@ from loopr.driving.kit import OWN_FOLDER, Kit, Task, siblings_of
 from loopr.driving.told import feedback_of
 from loopr.errors import UserError, WorldError
 from loopr.world import prompts
+from loopr.world.activated import seen_from
 from loopr.world.artifacts import digest
 from loopr.world.environment import Changes, Setting, arguments, reads_prompt_file, variables
 from loopr.world.processes import AttemptSpec
@@ -36,6 +37,7 @@ CHECK, REVIEW = "check", "review"
 MAX_INPUT_BYTES = 1 << 20
 _NO_WAIT = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 NOWHERE = Path(os.devnull)
+_MAKING = frozenset({"setup", "post_create"})
 
 
 class Spot(NamedTuple):
@@ -123,18 +125,28 @@ def _spec(
     kit: Kit, task: Task, setting: Setting, command: Command, step: str = "", *, first: Sequence[Changes] = ()
 ) -> AttemptSpec:
     """Say how any command of a task is run; `first` is changed in its environment before the settings do."""
+    environment = _inherited(kit, task, setting.worktree, step)
     share = kit.settings.logs.max_bytes_per_attempt // 8  # two streams, each with a head and at most three tails
     return AttemptSpec(
         kit.runs.id_of(task.name, task.attempt, step),
         kit.runs.folder(task.name, task.attempt, step),
         arguments(command, setting, task.type.wrap if not step or is_judge(step) else None),
         setting.worktree,
-        variables(setting, kit.inherited, ceiling=kit.worktrees, changes=[*first, *changes_of(kit, task)]),
+        variables(setting, environment, ceiling=kit.worktrees, changes=[*first, *changes_of(kit, task)]),
         NOWHERE,
         grace_ms=task.type.timeouts.grace_ms,
         head_bytes=share,
         tail_bytes=share,
     )
+
+
+def _inherited(kit: Kit, task: Task, folder: Path, step: str) -> dict[str, str]:
+    """Return what loopr was started with, with an active virtual environment as it is in a worktree."""
+    ground = kit.ground_of(task)
+    if ground is None or ground.top is None:
+        return dict(kit.inherited)
+    makes = step.partition(".")[0] in _MAKING
+    return seen_from(kit.inherited, ground.top, folder, strict=not makes)
 
 
 def changes_of(kit: Kit, task: Task) -> list[Changes]:

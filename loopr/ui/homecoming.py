@@ -18,6 +18,7 @@ from loopr.errors import Deferred, EngineHeld, Problem
 from loopr.ui import render
 from loopr.ui.askers import JUDGE
 from loopr.wiring import Workspace
+from loopr.world.activated import seen_from
 from loopr.world.judges import judges_in
 from loopr.world.settings.keys import Command
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 20
 HOME_LOCK = "home.lock"
 LAND_CHECK = "land.check"
+SETUP = "worktrees.setup"
 
 
 @contextmanager
@@ -71,12 +73,13 @@ def judged(
         named = render.plain(", ".join(own[:MOST_NAMED]))
         say(f"judged by {named} as {built.branch} has it, not as it would come home")
     steps = (
-        ("worktrees.setup", settings.worktrees.setup, settings.timeouts.wall_ms),
+        (SETUP, settings.worktrees.setup, settings.timeouts.wall_ms),
         (name, check, settings.timeouts.check_ms),
     )
     for key, command, limit_ms in steps:
         if command is not None:
-            environment = _environment(workspace, ground, built.plan, room.folder)
+            makes = key == SETUP
+            environment = _environment(workspace, ground, built.plan, room.folder, makes=makes)
             why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
             if why:
                 return _no(built, key, command, why)
@@ -91,12 +94,13 @@ def _no(built: HomeCandidate, key: str, command: Command, why: str) -> Problem:
     return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
 
 
-def _environment(workspace: Workspace, ground: Ground, plan: str, folder: Path) -> dict[str, str]:
+def _environment(workspace: Workspace, ground: Ground, plan: str, folder: Path, *, makes: bool) -> dict[str, str]:
     """Return the environment of a judge: without what would tie it to another repository or to an outer loop."""
     from loopr.world.repo.worktrees import command_environment
 
     ours, unset = command_environment(ground)
-    kept = {name: each for name, each in os.environ.items() if name not in unset and not name.startswith("LOOPR")}
+    seen = os.environ if ground.top is None else seen_from(os.environ, ground.top, folder, strict=not makes)
+    kept = {name: each for name, each in seen.items() if name not in unset and not name.startswith("LOOPR")}
     marks = {"LOOPR_WORKSPACE": str(workspace.place.root), "LOOPR_HOOK": JUDGE}  # who asks, of whatever it calls
     return kept | ours | marks | {"LOOPR": "1", "LOOPR_PLAN": plan, "LOOPR_WORKTREE": str(folder)}
 

@@ -16,6 +16,7 @@ from loopr.core.entries import Command
 from loopr.engine import Engine
 from loopr.ui.begun import recipes_in, run_files_in, scripts_in
 from loopr.wiring import Workspace
+from loopr.world.activated import left_out
 from loopr.world.settings import Settings
 from loopr.world.settings.parts import check_of
 
@@ -63,7 +64,9 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
     if ground is None:
         return ()
     outset = _outset(ground, stands_at(ground, forest, plan) or bound.base_commit, settings)
-    return (*_only_here(outset, words), *_scripts(outset, commands), *_copied(outset))
+    active = left_out(workspace.environ, ground.top) if ground.top is not None else ""
+    told = *_only_here(outset, words), *_scripts(outset, commands), *_copied(outset)
+    return (*told, *_left_out(outset, active))
 
 
 def _outset(ground: Ground, commit: str, settings: Settings) -> _Outset:
@@ -111,6 +114,21 @@ def _in_environment(outset: _Outset, top: Path, within: dict[str, str]) -> Itera
         return
     yield f"{words}; one is made anew in each worktree, in loopr.yml by"
     yield f"  `{made_anew(top, next(iter(within.values())))}`"
+
+
+def _left_out(outset: _Outset, folder: str) -> Iterator[str]:
+    """Say that loops do not get an active virtual environment, unless the setup makes one there."""
+    from loopr.world.repo.venvs import made_anew
+
+    top = outset.ground.top
+    if top is None or not folder or folder in outset.words:
+        return
+    words = f"loops do not get {folder}, which is active and runs the checkout's own files"
+    if outset.is_set_up:
+        yield f"{words}; what needs one finds it where worktrees.setup makes it"
+    else:
+        yield f"{words}; one is made anew in each worktree, in loopr.yml by"
+        yield f"  `{made_anew(top, folder)}`"
 
 
 def _copied(outset: _Outset) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -203,3 +204,25 @@ def test_what_is_mended_in_the_settings_reaches_a_worktree_that_is_there(repo: R
     assert repo.statuses()["demo/a"] == "complete"
     assert repo.on_branch("demo", "out.txt") == "A=1"
     assert repo.note("setups").splitlines() == ["set up"]
+
+
+def test_an_active_environment_of_the_checkout_judges_no_worktree(repo: Repo) -> None:
+    """A judge of the checkout's own files is out of reach, which is told before; one that the setup makes is found."""
+    home = repo.root / ".venv"
+    judge = home / "bin/judge-it"
+    repo.write({".gitignore": ".venv\n", ".venv/pyvenv.cfg": "", ".venv/bin/judge-it": "#!/bin/sh\ntrue\n"})
+    repo.write({".venv/lib/python3/site-packages/own.pth": f"{repo.root}/src\n"})
+    judge.chmod(0o755)
+    repo.git("add", ".gitignore")
+    repo.git("commit", "--quiet", "--message=Ignore")
+    active = {"PATH": f"{home}/bin:{os.environ['PATH']}", "VIRTUAL_ENV": str(home)}
+    repo.settings("types:\n  plan: {child: code}\n  code: {run: echo x > x, check: judge-it}\n")
+    words = "loops do not get .venv, which is active and runs the checkout's own files"
+    assert words in repo.loopr("start", "--dry-run", "plan.md", **active).err
+    repo.loopr("start", "plan.md", code=1, **active)
+    assert "loops do not get .venv of your checkout" in repo.loops()["demo/a"]["reason"]
+    made = "mkdir -p .venv/bin; echo 'exit 1' > .venv/bin/judge-it; chmod +x .venv/bin/judge-it"
+    repo.loopr("set", "worktrees.setup", made)
+    repo.loopr("reset", "a", **active)
+    repo.loopr("run", code=1, **active)
+    assert repo.loops()["demo/a"]["reason"].startswith("the check said no: exit 1")

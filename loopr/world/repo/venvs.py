@@ -6,10 +6,12 @@ Knows the mark of one. Must never make one, nor run what is in it.
 from __future__ import annotations
 
 import shlex
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 MARK = "pyvenv.cfg"
+_EXTRAS = ("test", "tests", "testing", "dev")
 _PROJECTS, _LIST = ("pyproject.toml", "setup.py"), "requirements.txt"
 
 
@@ -28,5 +30,16 @@ def environments_among(top: Path, paths: Iterable[str]) -> list[str]:
 def made_anew(top: Path, folder: str) -> str:
     """Write the setting that makes a virtual environment in each worktree."""
     is_list = (top / _LIST).is_file() and not any((top / each).is_file() for each in _PROJECTS)
-    needs, at = f"-r {_LIST}" if is_list else "-e .", shlex.quote(folder)
+    needs, at = f"-r {_LIST}" if is_list else f"-e {_with_tests(top)}", shlex.quote(folder)
     return f'worktrees: {{setup: "python -m venv {at} && {at}/bin/pip install {needs}"}}'
+
+
+def _with_tests(top: Path) -> str:
+    """Name the project with the extra that its tests need, if it has one."""
+    try:
+        found = tomllib.loads((top / _PROJECTS[0]).read_text("utf-8"))
+        extras = found["project"]["optional-dependencies"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "."
+    name = next((each for each in _EXTRAS if each in extras), "")
+    return f"'.[{name}]'" if name else "."
