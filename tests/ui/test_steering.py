@@ -229,20 +229,17 @@ def test_a_failed_and_a_parked_loop_go_on(asked: Desk) -> None:
 
 
 def test_what_earlier_tries_have_left_is_told(asked: Desk) -> None:
-    """Where a try has left a worktree, a retry says that it stays so, and how to begin anew."""
+    """Where a try has left a worktree, a retry says that it stays so."""
     folder = asked.folder / "worktrees"
     asked("reject", "a", "b")
     asked.end("p/c", Failure.CONFIG, "no such program")
     (folder / "p.c.g1").mkdir(parents=True)
-    left = "its worktree stays as the last try left it; to begin anew: "
-    anew = "`loopr cancel p/c`, then `loopr retry --fresh p/c`"
-    assert notes(asked("reset", "c")) == [left + anew, ALONE]
+    assert notes(asked("reset", "c")) == ["its worktree stays as the last try left it", ALONE]
     assert notes(asked("retry", "a")) == [ALONE]  # nothing is left of it
     asked("cancel", "c")
     (folder / "p.b.g1").mkdir()
-    several = "`loopr cancel p/b p/c`, then `loopr retry --fresh p/b p/c`"
     said = notes(asked("retry", "b", "c"))
-    assert said[0] == f"their worktrees stay as the last tries left them; to begin anew: {several}"
+    assert said[0] == "their worktrees stay as the last tries left them"
     asked("cancel", "c")
     assert notes(asked("retry", "--fresh", "--yes", "c"))[-1] == ALONE
     assert asked.loop("p/c").generation == 2

@@ -124,13 +124,9 @@ def _kept(frame: Frame, answer: Answer) -> str:
     """Say that loops which try again go on in the worktrees that earlier tries have left."""
     top, again = frame.workspace.place.root, (row for row in answer.done if row["did"] in _AGAIN)
     ids = [row["id"] for row in again if row["loop"] and _has_folder(top, row["loop"]["worktree"])]
-    if not ids:
-        return ""
-    stays = "its worktree stays as the last try left it"
     if len(ids) > 1:
-        stays = "their worktrees stay as the last tries left them"
-    cancel, fresh = (_typed(f"{verb} {_some(ids)}") for verb in ("cancel", "retry --fresh"))
-    return f"{stays}; to begin anew: {cancel}, then {fresh}"
+        return "their worktrees stay as the last tries left them"
+    return "its worktree stays as the last try left it" if ids else ""
 
 
 def _has_folder(top: Path, worktree: str | None) -> bool:
