@@ -422,7 +422,7 @@ def test_words_are_no_loop(asked: Desk, verb: str, hint: str) -> None:
 def test_a_missing_option_is_named(asked: Desk) -> None:
     """A verb that cannot do without an option says how that is given, and what it means."""
     answer = asked("iterate", "p/a", "write 11 instead")
-    hint = '`--feedback "..."`: what the next iteration is told'
+    hint = '`--feedback "..."`: what the next try is told'
     assert answer == (2, "", f"loopr: Missing option '--feedback'.\n  hint: {hint}\n")
 
 
