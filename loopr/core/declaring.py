@@ -201,10 +201,11 @@ def lost_work(scene: Scene, parent_id: str, entries: Iterable[Entry]) -> list[st
     kept = {f"{parent_id}/{entry.id}": entry for entry in entries}
     gone = [child for child in scene.tree.children(parent_id) if child not in kept]
     lost = [loop.id for child in gone for loop in scene.tree.walk(child) if loop.landed]
-    nested = [
-        each for each, entry in kept.items() if each in scene.loops and (entry.children or scene.loops[each].outline)
-    ]
-    return [*lost, *(each for name in nested for each in lost_work(scene, name, kept[name].children))]
+    for name, entry in kept.items():
+        loop = scene.loops.get(name)
+        if loop is not None and (entry.children or entry.empty or loop.outline):
+            lost += lost_work(scene, name, entry.children)
+    return lost
 
 
 def _declare(scene: Scene, parent_id: str, wanted: Wanted) -> Iterator[e.Event]:
