@@ -17,7 +17,6 @@ from loopr.core.entries import Artifact, Entry, encode_entry, identity, just_wor
 from loopr.core.lifecycle import allows
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.needs import resolve_needs
-from loopr.core.redoing import redo_without
 from loopr.core.scene import Scene
 from loopr.core.ticked import without_ticked
 from loopr.errors import PlanError, Problem
@@ -172,13 +171,11 @@ def declare_children(scene: Scene, parent_id: str, artifact: Artifact, *, truste
         entries = {f"{parent_id}/{each.id}": each for each in artifact.entries}  # of a leaf none is wanted
         wanted = [_doubted(scene, each, entries[each.id]) for each in wanted]
     names = {each.id for each in wanted}
-    gone = [child for child in scene.tree.children(parent_id) if child not in names]
-    for child in gone:
-        yield from undeclare(scene, child)
+    for child in scene.tree.children(parent_id):
+        if child not in names:
+            yield from undeclare(scene, child)
     for each in wanted:
         yield from _declare(scene, parent_id, each)
-    if gone:
-        yield from redo_without(scene, parent)
 
 
 def _doubted(scene: Scene, wanted: Wanted, entry: Entry) -> Wanted:
@@ -278,8 +275,7 @@ def _change_entry(loop: Loop, terms: Terms, entry: str) -> Iterator[e.Event]:
 def undeclare(scene: Scene, loop_id: str) -> Iterator[e.Event]:
     """Take a loop and all below it out of the tree."""
     for loop in list(scene.tree.walk(loop_id)):
-        after = scene.shared.grants if loop.landed else 0
-        yield defer_if_landing(loop, e.Undeclared(loop.id, after))
+        yield defer_if_landing(loop, e.Undeclared(loop.id))
 
 
 def defer_if_landing(loop: Loop, event: e.LoopEvent) -> e.LoopEvent:

@@ -71,12 +71,7 @@ class OutlineChanged(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(LoopEvent):
-    """The loop's entry is gone, or its parent's is.
-
-    Where its work has landed, `after` is the count of grants until then: what rests on it was made with it.
-    """
-
-    after: int = 0
+    """The loop's entry is gone, or its parent's is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,13 +52,7 @@ def redo_after(scene: Scene, before: Loop) -> Iterator[Event]:
     for each in sorted(resting_on(scene.tree, loop), key=scene.tree.order) if changed else ():
         yield from _by_rule(scene, scene.loops[each.id], loop.id)
     if loop.status is Status.COMPLETE and _is_redone(scene, loop) and is_stale(scene.tree, loop):
-        yield from _by_rule(scene, loop, _led_to(scene, loop))
-
-
-def redo_without(scene: Scene, parent: Loop) -> Iterator[Event]:
-    """Ask for what rests on loops below another one to be done again, now that some of them are gone."""
-    for each in sorted(resting_on(scene.tree, parent), key=scene.tree.order) if _redoes(scene) else ():
-        yield from _by_rule(scene, each, "")
+        yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
 
 
 def _redoes(scene: Scene) -> bool:
@@ -77,12 +71,6 @@ def _by_rule(scene: Scene, loop: Loop, landed: str) -> Iterator[Event]:
         yield from ask_redo(scene, loop, STALE, landed=landed)
 
 
-def _led_to(scene: Scene, loop: Loop) -> str:
-    """Name the landing that has made a loop stale; nothing where something is gone instead."""
-    landed = (each for each in stale_because(scene.tree, loop) if not scene.tree.is_gone(each))
-    return next(landed, "")
-
-
 def owes_redo(scene: Scene, plan: str) -> list[Loop]:
     """List the stale loops of a plan that a start has done again, since their types say so."""
     return [each for each in stale_below(scene.tree, plan) if _is_redone(scene, each)] if _redoes(scene) else []
@@ -92,7 +80,7 @@ def begin_round(scene: Scene, plan: str) -> Iterator[Event]:
     """Start a plan anew: each of its loops may be done again once more by a rule; ask for those that wait for that."""
     yield from next_round(scene, plan)
     for loop in owes_redo(scene, plan):
-        yield from _by_rule(scene, loop, _led_to(scene, loop))
+        yield from _by_rule(scene, loop, stale_because(scene.tree, loop)[0])
 
 
 def next_round(scene: Scene, plan: str) -> Iterator[Event]:
@@ -108,7 +96,7 @@ def redo_stale(scene: Scene, names: Iterable[str], by: str) -> Iterator[Event]:
     for plan in dict.fromkeys(each.plan for each in found):
         yield from next_round(scene, plan)
     for loop in found:
-        landed = _led_to(scene, loop)
+        landed = stale_because(scene.tree, loop)[0]
         yield from ask_redo(scene, loop, STALE, by, cascades=True, landed=landed, again=True)
 
 

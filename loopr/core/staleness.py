@@ -36,12 +36,14 @@ def is_stale(tree: Tree, loop: Loop) -> bool:
 
 
 def stale_because(tree: Tree, loop: Loop) -> list[str]:
-    """Name the loops that have landed a commit, or are gone with theirs, since the work of a loop was begun."""
+    """Name the loops that have landed a commit since the work of a loop was begun, in tree order.
+
+    Of what is no longer declared it names the loop that is needed.
+    """
     made, found = loop.past.made, dict[str, Loop]()
     for name in rests_on(tree, loop):
         if tree.changed(name) >= made:
-            gone = (tree.loops[each] for each in tree.by_status[Status.INVALIDATED] if each.startswith(f"{name}/"))
-            below = {each.id: each for each in (*tree.walk(name), *gone) if each.past.changed >= made}
+            below = {each.id: each for each in tree.walk(name) if each.past.changed >= made}
             found |= below or {name: tree.loops[name]}
     return [each.id for each in sorted(found.values(), key=tree.order)]
 

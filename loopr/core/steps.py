@@ -172,8 +172,7 @@ def _iterate(loop: Loop, event: e.IterationAsked, at: int) -> Loop:
 def _undeclared(loop: Loop, event: e.Undeclared, at: int) -> Loop:
     """Leave the tree; a live attempt is stopped."""
     gone = let_go(loop)._replace(status=S.INVALIDATED, reason="no longer declared")
-    past = gone.past._replace(ask=None, changed=event.after or gone.past.changed)
-    return gone._replace(past=past) if past != gone.past else gone
+    return gone._replace(past=gone.past._replace(ask=None)) if gone.past.ask else gone
 
 
 def _deferred(loop: Loop, event: e.Deferred, at: int) -> Loop:

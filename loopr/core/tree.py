@@ -176,10 +176,6 @@ class Tree:
         over = below.complete + below.cancelled == below.total
         return bool(below.cancelled) and over and loop.status is Status.COMPLETE
 
-    def is_gone(self, loop_id: str) -> bool:
-        """Say whether a loop is no longer declared."""
-        return self.loops[loop_id].status is Status.INVALIDATED
-
     def at_rest(self, loop_id: str) -> bool:
         """Say whether a loop is done with all below it, and nothing of it is to be done again."""
         return self.done(loop_id) and loop_id not in self.redoing and not self.below[loop_id].redoing

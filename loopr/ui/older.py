@@ -59,13 +59,7 @@ def age_words(scene: Scene, loop: Loop, gate: Gate | None = None) -> str:
         return f"to be done again: {redo_words(ask.cause, ask.landed)}{waits}"
     if not is_stale(scene.tree, loop):
         return ""
-    names = stale_because(scene.tree, loop)
-    gone = [each for each in names if scene.tree.is_gone(each)]
-    landed = [each for each in names if each not in gone]
-    are = "is" if len(gone) == 1 else "are"
-    told = [f"{some(landed)} landed since"] if landed else []
-    told += [f"{some(gone)} {are} no longer declared"] if gone else []
-    return f"stale: {', '.join(told)}"
+    return f"stale: {some(stale_because(scene.tree, loop))} landed since"
 
 
 def stale_lines(scene: Scene, plans: Sequence[str] | None = None) -> Iterator[str]:

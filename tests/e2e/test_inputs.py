@@ -359,25 +359,6 @@ def test_a_file_of_a_person_has_no_inputs(tmp_path: Path) -> None:
         assert "other inputs" not in restart(repo)[1]
 
 
-def test_what_was_made_from_a_loop_that_is_gone_is_stale(repo: Repo) -> None:
-    """An entry that is taken out leaves what rests on it made with work that is declared no more: that is told."""
-    cover = "  - {id: cover, needs: [pages], codes: [{id: all, run: 'ls pages > cover.txt'}]}\n---\n# Book"
-    repo.write({"plan.md": plan().replace("---\n# Book", cover)})
-    repo.loopr("start", "plan.md")
-    lines = repo.root.joinpath("plan.md").read_text().splitlines(keepends=True)
-    repo.write({"plan.md": "".join(each for each in lines if "f001" not in each)})
-    said = repo.loopr("start", "plan.md", "--yes").err
-    assert "1 loop of book is stale; `loopr retry --stale book` does it again: book/cover/all" in said
-    why = " ".join(repo.loopr("why", "book/cover/all").out.split())
-    assert "stale: book/pages/f001 is no longer declared" in why
-    repo.loopr("retry", "--stale", "--yes", "book")
-    repo.loopr("run")
-    assert "nothing of it is stale" in repo.loopr("retry", "--stale", "--yes", "book", code=None).err
-    assert (
-        repo.on_branch("book", "cover.txt").splitlines()[0] == "f001.md"
-    )  # its file is there until a person reverts it
-
-
 def test_a_base_that_went_on_is_told_of_what_is_done(repo: Repo) -> None:
     """A start of a plan that is done and not home says what its base has more, and writes no event."""
     change(repo, "notes.txt", "one\n")

@@ -37,9 +37,9 @@ def test_the_order_is_that_of_the_priorities(repo: Repo) -> None:
     repo.write({"book.md": PLAN, "note.md": NOTE})
     repo.loopr("start", "--no-run", "note.md", "book.md")
     words = repo.loopr("why", "book/errata").out
-    assert "retry 0 + priority 100\n" in words
+    assert " + priority 100; the highest goes first" in words
     assert "it may wait for ever" not in words
-    assert "retry 0 + priority 2\n" in repo.loopr("why", "book/index").out
+    assert " + priority 2; the highest goes first" in repo.loopr("why", "book/index").out
     assert "it may wait for ever" in repo.loopr("why", "book/cover").out
     assert "priority" not in repo.loopr("why", "note/card").out
     score = repo.loopr("why", "book/cover", "--json").document["score"]
