@@ -39,7 +39,8 @@ def test_the_other_plan_is_named_before_it_runs(repo: Repo) -> None:
 @pytest.mark.parametrize(("run", "code"), [("echo x > x", 0), ("exit 78", 1)])
 def test_the_named_plan_gives_the_exit_code(repo: Repo, run: str, code: int) -> None:
     """A start with `--for` ends with the code of what it names, though another plan would go on."""
-    repo.settings("types:\n  plan: {child: task}\n  task: {max_iterations: 1000}\n")
+    ladder = "types:\n  plan: {child: task}\n  task: {max_iterations: 1000}\n"
+    repo.settings(f"{ladder}retry: {{same_answer: null}}\n")
     again = "date +%N >> todo.txt; sleep 0.2; exit 1"
     repo.write({"todo.md": plan("todo").replace("echo x > todo.txt", again)})
     repo.write({"report.md": plan("report").replace("echo x > report.txt", run)})
