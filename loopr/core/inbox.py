@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from loopr.core.gates import own_gates_open
+from loopr.core.gates import kept_for_good, own_gates_open
 from loopr.core.model import Loop, Status
 from loopr.core.offering import file_of, is_foreign, is_replaced, is_to_be_made_anew, offered_words, words_for
 from loopr.core.scene import Scene
@@ -34,10 +34,11 @@ class Call(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What the scene does not know: plans that are done and not home, and what is said of settings that are held."""
+    """What the scene does not know: plans that are done and not home, words on held settings, and the time."""
 
     away: tuple[str, ...] = ()
     held: str = ""
+    now: int = 0
 
 
 NOTHING_BESIDE = Beside()
@@ -123,6 +124,17 @@ def _stale(scene: Scene, beside: Beside) -> Iterator[Call]:
         yield Call(STALE, tuple(names), "older than what it rests on", f"loopr retry --stale {plan}", False)
 
 
+def _kept(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List for each plan its loops to be done again that a pause or a budget keeps from that for good."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(scene.tree.redoing):
+        loop = scene.loops[name]
+        if loop.waits and (why := kept_for_good(scene, loop, beside.now)):
+            alike.setdefault((loop.plan, why), []).append(name)
+    for (_, reason), names in alike.items():
+        yield Call(STALE, tuple(names), f"to be done again; {reason}", f"loopr why {names[0]}", False)
+
+
 def _branches(scene: Scene, beside: Beside) -> Iterator[Call]:
     """List the branches of plans that stand where loopr has not put them."""
     for place, text in sorted(scene.shared.problems.items()):
@@ -157,6 +169,7 @@ _ROWS: tuple[Callable[[Scene, Beside], Iterable[Call]], ...] = (
     _stuck(Status.PARKED, "reset"),
     _stuck(Status.FAILED, "retry"),
     _stale,
+    _kept,
     _branches,
     _home,
     _settings,

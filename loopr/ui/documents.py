@@ -111,7 +111,8 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
         done = [each for each in seen.scene.tree.children(None) if seen.scene.tree.at_rest(each)]
         body["warnings"] += [each.words for each in newer_inputs(workspace, seen.scene, done)]
     found = held(workspace, seen.scene.shared.accepted)
-    calls = inbox(seen.scene, needed.beside(workspace, seen.scene, found.words if found else ""))
+    beside = needed.beside(workspace, seen.scene, found.words if found else "", seen.now)
+    calls = inbox(seen.scene, beside)
     body["inbox"] = [needed.call_row(each) for each in calls]
     moves = {name.partition("/")[0] for each in calls if each.kind in (FILE, OFFERED) for name in each.about}
     for row in body["plans"]:

@@ -20,21 +20,21 @@ from loopr.wiring import Workspace, differs
 from loopr.world.place import commit_of
 
 FOLLOW = "follow"
-NO_NEWS: Mapping[str, str] = {}
+NO_NEWS: Mapping[str, tuple[str, ...]] = {}
 NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 
 
 class Idle(NamedTuple):
     """Plans that are done, in the order in which they were named, the scene that says so, and the first not at home.
 
-    `news` says by plan what its base has that it does not take.
+    `news` says by plan which inputs are not committed, and what its base has that it does not take.
     """
 
     plans: list[str]
     scene: Scene
     now: int
     away: str = ""
-    news: Mapping[str, str] = NO_NEWS
+    news: Mapping[str, tuple[str, ...]] = NO_NEWS
 
 
 def idle(workspace: Workspace, paths: Sequence[Path]) -> Idle | None:
@@ -49,7 +49,7 @@ def idle(workspace: Workspace, paths: Sequence[Path]) -> Idle | None:
     away = [each for each in plans if not _is_home(workspace, scene, each)]
     if away and workspace.settings.land.mode == "auto":
         return None
-    news: dict[str, str] = {}
+    news: dict[str, tuple[str, ...]] = {}
     for plan in plans:
         told = _news(workspace, scene, plan)
         if told is None:
@@ -59,9 +59,9 @@ def idle(workspace: Workspace, paths: Sequence[Path]) -> Idle | None:
 
 
 def _is_quiet(workspace: Workspace, scene: Scene) -> bool:
-    """Say whether nothing is left over, wrong or held back in the workspace, and its settings are those of before."""
+    """Say whether nothing is left over or wrong, and the settings are known: in force, or held back."""
     shared, in_force = scene.shared, workspace.in_force
-    is_known = shared.accepted.seal == in_force.written().seal and not shared.accepted.held
+    is_known = (shared.accepted.held or shared.accepted.seal) == in_force.written().seal
     return (
         is_known
         and shared.seal == in_force.policy_seal(in_force.basis)
@@ -122,21 +122,23 @@ def _has_landed(scene: Scene, plan: str) -> bool:
     return any(each.landed not in ("", base) for each in scene.tree.walk(plan))
 
 
-def _news(workspace: Workspace, scene: Scene, plan: str) -> str | None:
-    """Say what the base of a plan has that it does not take; None where a start takes it, or has more to tell."""
+def _news(workspace: Workspace, scene: Scene, plan: str) -> tuple[str, ...] | None:
+    """Say which inputs of a plan are not committed, and what its base has that it does not take.
+
+    None where a start takes something of that, or has more to tell.
+    """
     bound, top = scene.shared.plans[plan], workspace.place.repository
     if top is None or not bound.base_branch:
-        return ""
+        return ()
     from loopr.ui.inputs import uncommitted_inputs
 
-    if has_inputs(scene, plan) and uncommitted_inputs(workspace, scene, plan):
-        return None
+    said = uncommitted_inputs(workspace, scene, plan) if has_inputs(scene, plan) else ()
     if commit_of(top, f"refs/heads/{bound.base_branch}") in (bound.base_commit, scene.shared.tip(plan).at):
-        return ""
+        return said
     from loopr.ui.bases import look, news  # slow to import
 
     gone = look(workspace, scene, plan)
     if gone is None:
-        return ""
+        return said
     follows = workspace.settings.plan_base == FOLLOW and not gone.along
-    return None if gone.found.others or follows else news(scene, gone, plan)
+    return None if gone.found.others or follows else (*said, *filter(None, [news(scene, gone, plan)]))

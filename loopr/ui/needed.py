@@ -56,15 +56,15 @@ def words(call: Call) -> str:
     return f"{about}{call.words}; `{call.command}`"
 
 
-def beside(workspace: Workspace, scene: Scene, held: str) -> Beside:
+def beside(workspace: Workspace, scene: Scene, held: str, now: int) -> Beside:
     """Say what the scene does not know: which plans are done and not home; `held` is what is said of settings."""
     plans = (each for each in scene.tree.children(None) if scene.tree.at_rest(each))
     done = [each for each in plans if has_landed(scene, each)]
     if not done:
-        return Beside((), held)
+        return Beside((), held, now)
     from loopr.ui.bases import is_home  # git is slow to import, and few workspaces come here
 
-    return Beside(tuple(each for each in done if not is_home(workspace, scene, each)), held)
+    return Beside(tuple(each for each in done if not is_home(workspace, scene, each)), held, now)
 
 
 def has_landed(scene: Scene, plan: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from loopr.core.model import Gate, Loop
 from loopr.core.redo import REDO, redo_words
 from loopr.core.scene import Scene
-from loopr.core.staleness import is_stale, stale_because, stale_below
+from loopr.core.staleness import is_stale, resting_on, stale_because, stale_below
 
 MOST_NAMED = 5
 
@@ -121,21 +121,23 @@ def asks_to_redo(names: Sequence[str]) -> str:
     return f"retry --stale does {count} again: {some(names)}; what needs them follows where they land something"
 
 
-def depending_words(scene: Scene, names: Collection[str]) -> str:
-    """Say what becomes of those that depend on work which is made anew."""
+def depending_words(scene: Scene, anew: Sequence[str], names: Collection[str]) -> str:
+    """Say which loops depend on work that is made anew, and which of them a landing of it makes stale."""
     if not names:
         return "nothing depends on that"
     loops = sorted(names)
     depend = f"{len(loops)} loop{' depends' if len(loops) == 1 else 's depend'} on that: {some(loops)}"
-    done = [scene.loops[each] for each in loops if scene.loops[each].past.made]
-    if not done:
+    resting = {each.id: each for name in anew for each in resting_on(scene.tree, scene.loops[name])}
+    old = [each for each in resting.values() if each.past.made and each.id not in anew]
+    if not old:
         return depend
-    plans = " ".join(dict.fromkeys(each.plan for each in done))
-    if all(scene.policy.type_of(each.type).stale == REDO for each in done):
-        return f"{depend}; what is complete of that is done again if this lands something"
-    becomes = "it becomes stale" if len(loops) == 1 else "what is complete of that becomes stale"
-    again = "does it again" if len(loops) == 1 else "does those again"
-    return f"{depend}; {becomes} if this lands something, and then `loopr retry --stale {plans}` {again}"
+    found = some(sorted(each.id for each in old))
+    if all(scene.policy.type_of(each.type).stale == REDO for each in old):
+        return f"{depend}; if this lands something, done again {'is' if len(old) == 1 else 'are'} {found}"
+    plans = " ".join(dict.fromkeys(each.plan for each in old))
+    becomes, again = ("becomes", "it") if len(old) == 1 else ("become", "those")
+    does = f"`loopr retry --stale {plans}` does {again} again"
+    return f"{depend}; if this lands something, {found} {becomes} stale, and then {does}"
 
 
 def some(names: Sequence[str]) -> str:

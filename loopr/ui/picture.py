@@ -174,7 +174,7 @@ def last_word(
     lines = _sums(forest, tops, width)
     upcoming = _next(forest, tops, now, is_home)
     told: dict[str, list[Call]] = {}
-    for call in inbox(forest, Beside(_away(forest, tops, is_home))):
+    for call in inbox(forest, Beside(_away(forest, tops, is_home), now=now)):
         found = needed.concerns(call, tops)
         if found is not None and found.kind != STALE:
             told.setdefault(needed.label(found), []).append(found)

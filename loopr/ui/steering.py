@@ -187,7 +187,7 @@ def _ask(workspace: Workspace, course: Course, confirm: Confirm) -> None:
     forest, _, now = workspace.ponder()
     perform(forest, course(forest, now), now)
     found = {each for name in course.names for each in descendants(forest.tree, name)}.difference(course.names)
-    text = f"{some(course.names)} would be made anew; {depending_words(forest, found)}"
+    text = f"{some(course.names)} would be made anew; {depending_words(forest, course.names, found)}"
     if not confirm(text):
         raise UserError(text, hint="--yes goes on")
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
+from loopr.core import observations as o
 from loopr.core.inbox import Beside, Call, inbox
 from loopr.core.model import Status
-from loopr.core.policy import Policy
+from loopr.core.policy import Budget, Policy
 from loopr.core.settled import Standing, standing
+from tests.core.outlines import digest_of, outline
 from tests.core.stories import Story, go_on, settings, tell
 from tests.core.worlds import HAPPENINGS, begin, policies
+
+TWO_LEVELS = settings(types={"spec": {"child": None}})
 
 
 def rows(story: Story, beside: Beside | None = None) -> list[tuple[str, str, str]]:
@@ -85,3 +89,22 @@ def test_the_list_and_the_exit_code_agree(policy: Policy, happenings: list) -> N
     listed = {name for call in calls if call.stops for name in call.about}
     for status in (Status.PARKED, Status.FAILED, Status.AWAITING):
         assert set(story.forest.tree.by_status[status]) <= listed
+
+
+def test_a_redo_that_a_pause_or_a_budget_keeps() -> None:
+    """Work to be done again that only a person sets going is told of; a mere turn to wait for is not."""
+    free = tell("plan p: a\nchoose p/a\nfinish p/a\nredo p/a: a word", TWO_LEVELS)
+    assert free.forest.tree.redoing and kept(free) == []
+    story = Story(TWO_LEVELS)
+    artifact = outline("a", "p", budget=Budget(tokens=7))
+    story.see(o.PlanOffered("p", artifact, digest_of("a"), "p.md"))
+    go_on(story, "choose p/a\nbegan p/a\nused p/a 9 tokens 20s\nended p/a\njudged p/a\nlanded p/a\nredo p/a: a word")
+    assert kept(story) == ["p/a to be done again; the tokens budget of plan p is reached"]
+    go_on(story, "pause p/a: lunch")
+    assert kept(story) == ["p/a to be done again; it is paused by ada: lunch; `loopr resume p/a`"]
+
+
+def kept(story: Story) -> list[str]:
+    """Return the rows in words at the instant of the story."""
+    found = inbox(story.forest, Beside(now=story.now))
+    return [f"{' '.join(each.about)} {each.words}" for each in found]

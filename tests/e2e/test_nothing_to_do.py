@@ -85,3 +85,35 @@ def test_a_plan_that_owes_its_landing_begins_an_engine(repo: Repo) -> None:
     assert fresh(repo) >= ENGINE
     assert repo.git("show", "main:x") == "x"
     assert fresh(repo) == set()
+
+
+def test_settings_that_are_held_back_begin_no_engine(repo: Repo) -> None:
+    """They are told again and stay held back; once they are written otherwise, an engine takes note."""
+    changes = 'cd "$LOOPR_WORKSPACE" && cp easier loopr.local.yml && sleep 1'
+    two = PLAN.replace("demo", "two").replace("echo x > x", changes)
+    repo.write({"easier": "types: {task: {check: exit 0}}\n", "two.md": two})
+    repo.loopr("start", "two.md")
+    assert repo.events("settings_held")
+    seen = len(repo.events())
+    said = repo.loopr("start", "plan.md")
+    assert "held back: types.task.check" in said.err
+    assert "demo: nothing to do: it is done" in said.err
+    assert repo.events()[seen:] == []
+    (repo.root / "loopr.local.yml").unlink()
+    assert fresh(repo) >= ENGINE
+    assert fresh(repo) == set()
+
+
+def test_an_input_that_is_not_committed_is_told_without_an_engine(repo: Repo) -> None:
+    """It does not count, so nothing is left to do."""
+    with_inputs = PLAN.replace("demo", "two").replace("check: none", "check: none, inputs: [data.csv]")
+    repo.write({"data.csv": "1\n", "two.md": with_inputs})
+    repo.git("add", "data.csv")
+    repo.git("commit", "--message", "data")
+    repo.loopr("start", "two.md")
+    repo.write({"data.csv": "2\n"})
+    seen = len(repo.events())
+    said = repo.loopr("start", "two.md")
+    assert "two: nothing to do: it is done" in said.err
+    assert "not committed as here: data.csv, which 1 loop names as inputs" in said.err
+    assert repo.events()[seen:] == []

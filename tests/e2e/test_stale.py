@@ -71,8 +71,8 @@ def test_what_needs_new_work_is_named_and_done_again_by_a_word(empty: Repo) -> N
     repo = book(empty)
     asked = repo.loopr("retry", "--fresh", "book/clean", code=2).err
     assert "3 loops depend on that" in asked
-    assert "what is complete of that becomes stale if this lands something" in asked
-    assert "`loopr retry --stale book` does those again" in asked
+    stale_then = "if this lands something, book/cover, book/page become stale"
+    assert f"{stale_then}, and then `loopr retry --stale book` does those again" in asked
     assert fresh(repo, "ONE\ntwo\nthree\n") == "`loopr retry --stale book`, or `loopr land book`\n"
     assert repo.diary() == ["clean"]
     assert stale(repo) == ["book/page", "book/cover"]

@@ -14,16 +14,21 @@ from loopr.ui.cli.frame import Frame
 from loopr.ui.holding import difference_lines, held, take
 
 
-def offer_held(frame: Frame, *, ask: bool = True) -> None:
-    """Show settings that are held back, and take them if a person says so; a no goes on with the accepted ones."""
+def offer_held(frame: Frame, *, ask: bool = True) -> bool:
+    """Show settings that are held back, and take them if a person says so; return whether they were taken.
+
+    A no goes on with the accepted ones.
+    """
     workspace = frame.workspace
     found = held(workspace)
     if found is None:
-        return
+        return False
     frame.note(render.plain(found.words))
     if found.doubt or not ask or not sys.stdin.isatty() or workspace.in_force.within:
-        return
+        return False
     for line in difference_lines(workspace, found.texts):
         frame.note(f"  {render.plain(line)}")
-    if click.confirm("Take these settings?", err=True):
-        take(workspace, found.texts)
+    if not click.confirm("Take these settings?", err=True):
+        return False
+    take(workspace, found.texts)
+    return True

@@ -53,11 +53,21 @@ def start_verb(
         raise UserError("--no-run drives nothing", hint="leave out --no-run, or --stay and --for")
     ask = cache(lambda text: _foretell(frame, text) if dry_run else _confirm(text, yes))
     paths, listed = with_lists(frame, plans, lists, ask, dry_run=dry_run)
-    if not (dry_run or no_run or stay or merge) and (done := idle(frame.workspace, paths)) is not None:
+    done = None if dry_run or no_run or stay or merge else idle(frame.workspace, paths)
+    if done is not None and not _takes_held(frame, done, ask=not yes):
         return _report_idle(frame, done)
     from loopr.ui.cli.starting import Asked, begin
 
     return begin(frame, paths, listed, Asked(plans, ask, dry_run, no_run, detach, stay, span, merge, yes))
+
+
+def _takes_held(frame: Frame, done: Idle, *, ask: bool) -> bool:
+    """Show settings that are held back beside plans that are done; return whether a person takes them."""
+    if not done.scene.shared.accepted.held:
+        return False
+    from loopr.ui.cli.held import offer_held
+
+    return offer_held(frame, ask=ask)
 
 
 def _report_idle(frame: Frame, done: Idle) -> int:
@@ -69,7 +79,7 @@ def _report_idle(frame: Frame, done: Idle) -> int:
         return 0
     for plan in done.plans:
         frame.note(f"{plan}: {NOTHING_TO_DO}")
-        for line in filter(None, (done.news[plan], *stale_lines(done.scene, [plan]))):
+        for line in (*done.news[plan], *stale_lines(done.scene, [plan])):
             frame.note(f"  {line}")
     loops = [loop for plan in done.plans for loop in done.scene.tree.walk(plan)]
     for line in footer(views.counts(loops), done.scene.tree.done_of(done.plans), frame.width):
