@@ -87,6 +87,12 @@ def resting_on(tree: Tree, loop: Loop) -> Iterator[Loop]:
                         yield below
 
 
+def made_with(tree: Tree, loop: Loop) -> list[Loop]:
+    """List the complete loops that rest on a loop, be it gone by now, and were begun after it had landed something."""
+    then = loop.past.changed
+    return [each for each in resting_on(tree, loop) if 0 < then < each.past.made]
+
+
 def comes_first(tree: Tree, loop: Loop) -> str | None:
     """Name a loop that is to be done again before another one is: one above it, or one that it rests on at length."""
     redoing = tree.redoing

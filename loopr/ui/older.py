@@ -11,7 +11,7 @@ from typing import Any
 from loopr.core.model import Gate, Loop
 from loopr.core.redo import REDO, redo_words
 from loopr.core.scene import Scene
-from loopr.core.staleness import is_stale, resting_on, stale_because, stale_below
+from loopr.core.staleness import is_stale, made_with, resting_on, stale_because, stale_below
 
 MOST_NAMED = 5
 
@@ -119,6 +119,16 @@ def asks_to_redo(names: Sequence[str]) -> str:
     """Ask whether so many loops are to be done again."""
     count = f"{len(names)} stale loop{'s' * (len(names) != 1)}"
     return f"retry --stale does {count} again: {some(names)}; what needs them follows where they land something"
+
+
+def anew_words(scene: Scene, gone: Loop) -> str:
+    """Say which loops were made with the work of one that is gone, and how to make them anew without it."""
+    names = sorted(each.id for each in made_with(scene.tree, gone))
+    if not names:
+        return ""
+    were, them = ("was", "it") if len(names) == 1 else ("were", "them")
+    does = f"`loopr retry --fresh {' '.join(names)}` makes {them} anew without it"
+    return f"{some(names)} {were} made with it, and {does}"
 
 
 def depending_words(scene: Scene, anew: Sequence[str], names: Collection[str]) -> str:

@@ -30,7 +30,7 @@ from loopr.core.tips import BRANCH_PLACE
 from loopr.core.ways import in_own_words
 from loopr.ui.asked import moved_rows, offered_row
 from loopr.ui.denials import denied, denied_to
-from loopr.ui.older import redo_row, stale_row, stale_rows
+from loopr.ui.older import anew_words, redo_row, stale_row, stale_rows
 from loopr.ui.stands import below_row, done_of, done_row, word_of
 from loopr.ui.warnings import budget_warnings, warnings
 
@@ -314,8 +314,8 @@ def _stays(scene: Scene, loop: Loop) -> str:
     revert = f"`git revert {loop.landed}` takes it away where nothing else counts on it"
     if loop.generation > 1:  # what it landed before was done again, or anew
         revert = f"{names}, and `git revert` takes them away where nothing else counts on them"
-    ends = f"`loopr gc --forget {loop.id}` ends this line"
-    return f"it is no longer declared, and what it has landed stays on {branch}: {revert}; {ends}"
+    said = (revert, anew_words(scene, loop), f"`loopr gc --forget {loop.id}` ends this line")
+    return f"it is no longer declared, and what it has landed stays on {branch}: {'; '.join(filter(None, said))}"
 
 
 # --- why ------------------------------------------------------------------------------------------------------------

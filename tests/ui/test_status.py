@@ -11,7 +11,10 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Failure, Usage
 from loopr.core.redoing import ask_redo
+from loopr.core.staleness import stale_below
 from loopr.ui.render import columns
+from loopr.ui.views import problems
+from tests.core.stories import go_on, settings, tell
 from tests.ui.scenes import COMMANDS, OAUTH, Desk, flat
 from tests.ui.terminals import on_terminal
 
@@ -180,6 +183,19 @@ def test_landed_work_that_nobody_declares_is_remembered(shop: Desk) -> None:
     assert f"  {stays}" in answer.err.splitlines()
     revert = "`git revert c0ffee` takes it away where nothing else counts on it"
     assert stayed(shop) == f"{STAYS}{revert}; `loopr gc --forget p/a` ends this line"
+
+
+def test_those_made_with_work_that_is_gone_are_named() -> None:
+    """They stay complete, as its commit stays: what makes them anew stands beside what reverts that."""
+    story = tell("plan p: s; t needs s\nchoose p/s\nfinish p/s: a; b", settings(types={"phase": {"child": None}}))
+    go_on(story, "choose p/s/a, p/s/b\nfinish p/s/a p/s/b\nchoose p/t\nfinish p/t: c\nchoose p/t/c\nfinish p/t/c")
+    assert problems(story.forest) == []
+    go_on(story, "drop p/s: b")
+    (row,) = problems(story.forest)
+    made = "p/t, p/t/c were made with it, and `loopr retry --fresh p/t p/t/c` makes them anew without it"
+    assert row["loop"] == "p/s/a"
+    assert made in row["text"]
+    assert [each.id for each in stale_below(story.forest.tree)] == []
 
 
 def test_all_that_a_loop_has_landed_is_named(shop: Desk) -> None:
