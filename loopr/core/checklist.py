@@ -19,6 +19,9 @@ from loopr.core.slugs import MAX_ID_LENGTH, id_problem, one_line, slug
 _BOX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<done>[ xX])\][ \t]+(?P<words>\S.*)$")
 
 
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?P<words>(?!\[[ xX]?\][ \t]*$)\S.*)$")
+
+
 class Checklist(NamedTuple):
     """A checklist: what it is about, and its groups and boxes as items."""
 
@@ -60,6 +63,27 @@ def read_checklist(text: str, child_type: str, *, grouped: bool) -> Checklist:
         name = _name(own_id if id_problem(own_id) is None else slug(own_id), names)
         items.append(Item(name, words, body, parent=groups.get(box.group, ""), closed=box.done))
     return Checklist(title, tuple(items))
+
+
+def left_out(text: str, takes: re.Pattern[str] = _BOX) -> list[tuple[int, str]]:
+    """List the items of a text that stand among those which are taken, and are not: each with its line.
+
+    Another list, below a heading of its own, holds notes; and so does a list in an item.
+    """
+    found: list[tuple[int, str]] = []
+    section: list[tuple[int, str]] = []
+    has_taken, width = False, -1
+    for line in (*read_lines(Findings(""), text.replace("\r\n", "\n"), 1), None):
+        if line is None or heading_of(line):
+            found += section if has_taken else []
+            section, has_taken, width = [], False, -1
+        elif not line.blank and (width < 0 or line.width <= width + 1):
+            item = None if line.code else _ITEM.match(line.text)
+            is_taken = item is not None and takes.match(line.text) is not None
+            has_taken = has_taken or is_taken
+            section += [(line.number, one_line(item["words"]))] if item and not is_taken else []
+            width = line.width if item else -1
+    return found
 
 
 def _read(text: str, *, grouped: bool) -> tuple[str, list[_Box]]:

@@ -17,7 +17,7 @@ from loopr.core.imported import Item
 from loopr.core.marked import Findings
 from loopr.core.slugs import one_line, pattern_problem, slug
 
-_TASK = re.compile(r"[-*] \[(?P<done>[ xX])\] +(?:\*\*)?(?P<id>T-?\d{1,5}[a-z]?)(?:\*\*)?[:.]?(?P<rest> .*)$")
+TASK = re.compile(r"[-*] \[(?P<done>[ xX])\] +(?:\*\*)?(?P<id>T-?\d{1,5}[a-z]?)(?:\*\*)?[:.]?(?P<rest> .*)$")
 _LABEL = re.compile(r"\s*(?:\*\*)?\[(?P<label>[A-Za-z]{1,5}\d{0,4})\](?:\*\*)?")
 _PHASE = re.compile(r"(?P<name>phase[ -]\w+)\b", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w/:.-])`?((?:[\w.@-]+/)+[\w.@-]*[\w-]\.[A-Za-z0-9]{1,8})`?(?![\w/])")
@@ -60,7 +60,7 @@ class _Phase:
 
 def is_task_list(text: str) -> bool:
     """Tell a task list of spec-kit from any other text: it has tasks with numbers, and no front matter."""
-    return not text.startswith("---") and any(_TASK.match(line) for line in text.split("\n")) if text else False
+    return not text.startswith("---") and any(TASK.match(line) for line in text.split("\n")) if text else False
 
 
 def read_task_list(text: str, kept: Collection[str] = ()) -> TaskList:
@@ -96,7 +96,7 @@ def _read(text: str) -> tuple[str, list[_Phase]]:
                 title = one_line(_TITLE.sub("", heading.text, count=1))
             phase = _Phase(one_line(heading.text))
             continue
-        found = None if line.code else _TASK.match(line.text)
+        found = None if line.code else TASK.match(line.text)
         if found:
             phases += [] if phase in phases else [phase]
             phase.tasks.append(_task(found["id"], found["rest"], done=found["done"] != " "))

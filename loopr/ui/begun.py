@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from loopr.core.entries import Command
-from loopr.world.judges import below, commands_of, without_documents
+from loopr.world.judges import begun_in, below, without_documents
 
-_SET = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _LEADS_ELSEWHERE = re.compile(r"\d*(?:[<>]&[\d-]+|&?>>?\s*/dev/\w+)")
 _WRITES = re.compile(r"&?\d*>>?\s*[^\s;&|<>()'\"]+")
 _MAKES_NOTHING = frozenset(("cd", "set", "export", "umask", "ulimit", "trap", "echo", "true", ":"))
@@ -70,8 +69,7 @@ def programs_in(text: str) -> Iterator[str]:
     """Give the programs that a text for the shell begins by name; none where it may bring one itself."""
     if _MAY_BRING.search(text):
         return
-    for said, _ in commands_of(without_documents(text)):
-        words = _without_values(said)
+    for words, _ in begun_in(without_documents(text)):
         if words and _PLAIN.fullmatch(words[0]):
             yield words[0]
 
@@ -92,8 +90,7 @@ def _begun(command: Command | None) -> Iterator[tuple[list[str], str]]:
         return
     plain = _LEADS_ELSEWHERE.sub(" ", without_documents(command))
     writes, folder = _WRITES.search(plain) is not None, "."
-    for said, end in commands_of(_WRITES.sub(" ", plain)):
-        words = _without_values(said)
+    for words, end in begun_in(_WRITES.sub(" ", plain)):
         if words[:1] == ["cd"]:
             folder = "".join(_path(words[1], folder)) if len(words) == 2 else ""
         elif words and "||" not in end:
@@ -101,9 +98,3 @@ def _begun(command: Command | None) -> Iterator[tuple[list[str], str]]:
         goes_on = not words or words[0] in _MAKES_NOTHING or end == "|"
         if not goes_on or writes or not folder or any(each in end for each in ("||", ")", "`")):
             return
-
-
-def _without_values(words: Sequence[str]) -> list[str]:
-    """Leave out the variables that are set for one command."""
-    at = next((at for at, each in enumerate(words) if not _SET.fullmatch(each)), len(words))
-    return list(words[at:])

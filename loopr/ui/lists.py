@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core.brackets import unread_brackets
-from loopr.core.checklist import is_checklist, read_checklist
+from loopr.core.checklist import is_checklist, left_out, read_checklist
 from loopr.core.fields import ARTIFACT_KEYS, ENTRY_KEYS
 from loopr.core.headings import read_lines
 from loopr.core.imported import Item, open_items, own_ids, plan_of
@@ -24,7 +24,7 @@ from loopr.core.marked import Findings
 from loopr.core.model import Status
 from loopr.core.sections import read_items
 from loopr.core.slugs import id_problem, nearest, slug
-from loopr.core.speckit import is_task_list, read_task_list
+from loopr.core.speckit import TASK, is_task_list, read_task_list
 from loopr.core.trackers import KINDS, read_export
 from loopr.errors import NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.ui.nearby import meant_instead
@@ -111,7 +111,7 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
         raise SettingsError(f"types.{judged} is judged, which a plan that is written out would pass over", hint=hint)
     if own_id and (problem := id_problem(own_id)):
         raise UserError(problem, hint=f"--id {slug(own_id)}")
-    text = _text(path, source)
+    whole = text = _text(path, source)
     if kind in _BY_FORM:
         text = _foreign_front(text, ladder)[1]
     title, items = _items(kind, text, source, (), ladder)
@@ -128,8 +128,18 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
     gone = {each.id for each in items} - {each.id for each in left}
     made = plan_of(left, ladder, plan_id=plan_id, title=title or source, about=_about(kind, source), gone=gone)
     left_out = sum(each.id in gone and not each.group for each in items)
-    remarks = (*made.remarks, *_unread(kind, left), *_workless(workspace, kind, ladder.levels()[-1]))
+    unboxed = _unboxed(kind, text, whole.count("\n") - text.count("\n")) if kind in _BY_FORM else ()
+    remarks = (*made.remarks, *unboxed, *_unread(kind, left), *_workless(workspace, kind, ladder.levels()[-1]))
     return Listed(_plan(workspace, plan_id, made.text, source), source, left_out, remarks)
+
+
+def _unboxed(kind: str, text: str, above: int) -> Iterator[str]:
+    """Say which items of a list are left out for want of a box, or of a number; `above` are lines not read."""
+    numbered = kind == SPEC_KIT
+    wants, box = ("box with a number", "[ ] T001") if numbered else ("box", "[ ]")
+    for line, words in left_out(text, TASK) if numbered else left_out(text):
+        bare = re.sub(r"\[.?\]\s*", "", words, count=1)
+        yield f"line {line + above} is left out, since it has no {wants}: write `- {box} {bare}`"
 
 
 def _unread(kind: str, items: Sequence[Item]) -> Iterator[str]:

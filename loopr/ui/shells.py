@@ -6,7 +6,6 @@ one. Must never run a text, nor refuse one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from loopr.core.entries import Artifact, Command, Entry
@@ -16,11 +15,10 @@ from loopr.errors import Problem
 from loopr.ui.programs import needs_of, told
 from loopr.wiring import Workspace
 from loopr.world.dialect import BASH_ONLY, complaint, cure_of, lacking
-from loopr.world.judges import commands_of, without_documents
+from loopr.world.judges import begun_in, without_documents
 
 Place = tuple[str, str]
 MOST_TEXTS, MOST_TOLD, MOST_PLACES = 100, 5, 2
-_SET = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 
 
 def unreadable_texts(
@@ -78,8 +76,8 @@ def _faults(text: str, unknown: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _words_of_bash(text: str) -> list[str]:
     """List the words of bash's that begin a command in a text, but for those it defines itself."""
     begun = dict[str, None]()
-    for words, end in commands_of(without_documents(text)):
-        first = next((each for each in words if not _SET.fullmatch(each)), "")
+    for words, end in begun_in(without_documents(text)):
+        first = words[0] if words else ""
         if first in BASH_ONLY and not (words[-1] == first and end.startswith("()")):
             begun[first] = None
     return list(begun)

@@ -27,6 +27,7 @@ _ESCAPED = re.compile(r'\\([$`"\\\n])')
 _HERE = re.compile(r"(?:\$LOOPR_WORKTREE|\$\{LOOPR_WORKTREE\}|\{worktree\})(?=/|$)")
 _STANDING = re.compile(r"(?:\$PWD|\$\{PWD\})(?=/|$)")
 _SET = re.compile(r"(?:--?)?[\w.-]+=(.+)")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _INTERPRETER = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*|coverage|uv")
 _MODULE_OPTION = re.compile(r"-[A-Za-z]*m(?P<module>[\w.]*)")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -69,11 +70,7 @@ def judges_in(commands: Iterable[Command | None]) -> tuple[str, ...]:
 
 def first_words(text: str) -> list[str]:
     """List the word that each simple command in a text for the shell begins with."""
-    found = []
-    for words, _ in commands_of(text):
-        first = next((each for each in words if not _SET.fullmatch(each)), "")
-        found += [first] if first else []
-    return found
+    return [words[0] for words, _ in begun_in(text) if words]
 
 
 def _named(command: Command | None, of_words: Reader) -> Iterator[str]:
@@ -111,6 +108,13 @@ def commands_of(text: str) -> Iterator[tuple[list[str], str]]:
         elif token["word"] and (words or token["word"] not in _BEFORE):
             words.append(_PART.sub(_bare, token["word"]))
     yield words, ""
+
+
+def begun_in(text: str) -> Iterator[tuple[list[str], str]]:
+    """Split a text for the shell into simple commands without the variables that are set for them alone."""
+    for words, end in commands_of(text):
+        at = next((at for at, each in enumerate(words) if not _VARIABLE.fullmatch(each)), len(words))
+        yield words[at:], end
 
 
 def _bare(part: re.Match[str]) -> str:

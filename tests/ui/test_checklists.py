@@ -46,6 +46,22 @@ def test_each_open_box_is_a_loop(desk: Desk) -> None:
     assert ("needs" not in plan, "an example" not in plan) == (True, True)
 
 
+def test_items_without_a_box_are_told(desk: Desk) -> None:
+    """One that stands among boxes is left out and told with its line; notes below a heading of their own are not."""
+    notes = "\n## Notes\n\n- see the wiki\n"
+    path = desk.write(
+        "todo.md", f"---\ntags: [x]\n---\n# To do\n\n- [ ] one\n  - with a test\n- two\n- [?] three\n{notes}"
+    )
+    told = [line.strip() for line in desk("start", "-n", path).err.splitlines() if "is left out" in line]
+    assert told == [
+        "line 8 is left out, since it has no box: write `- [ ] two`",
+        "line 9 is left out, since it has no box: write `- [ ] three`",
+    ]
+    tasks = desk.write("tasks.md", f"# Tasks\n\n- [ ] T001 one\n- [ ] two\n{notes}")
+    told = [line.strip() for line in desk("start", "-n", tasks).err.splitlines() if "is left out" in line]
+    assert told == ["line 4 is left out, since it has no box with a number: write `- [ ] T001 two`"]
+
+
 def test_a_newer_checklist(desk: Desk) -> None:
     """A box that is ticked off before its work was done is gone, and no other is called otherwise for it."""
     desk.write("loopr.yml", TWO_LEVELS.replace("make it", "make it, check: none"))
