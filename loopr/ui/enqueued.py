@@ -20,10 +20,10 @@ class Enqueued(NamedTuple):
     """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git.
 
     `absent` says which programs it needs that are not here, `unreadable` what of it sh could not
-    run, `remarks` what may be meant otherwise than it is read, `behind` whether the engine has not
-    taken up all of it yet. The rest is as in a `Meaning`; `edited` is whether its file is another
-    than the one that counted. One that `waits` for a person's word has changed nothing yet; `then`
-    says what it comes to.
+    run, `astray` what of it works in the checkout, `remarks` what may be meant otherwise than it is
+    read, `behind` whether the engine has not taken up all of it yet. The rest is as in a `Meaning`;
+    `edited` is whether its file is another than the one that counted. One that `waits` for a
+    person's word has changed nothing yet; `then` says what it comes to.
     """
 
     plan: str
@@ -51,6 +51,7 @@ class Enqueued(NamedTuple):
     absent: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    astray: tuple[str, ...] = ()
 
 
 def loops_of(forest: Forest, plan: str) -> dict[str, Loop]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loopr.core.inputs import differing, has_inputs, unmatched
@@ -37,7 +38,7 @@ def absent_inputs(workspace: Workspace, scene: Scene, plan: str) -> tuple[str, .
         return ()
     there = paths_of(ground, scene.shared.plans[plan].base_commit)
     there += paths_of(ground, base) if (base := base_of(ground, scene, plan)) else []  # a start may take that
-    return tuple(_unmatched(scene, plan, there))
+    return tuple(_unmatched(scene, plan, there, ground.top))
 
 
 def _ground(workspace: Workspace, scene: Scene, plan: str) -> Ground | None:
@@ -60,10 +61,16 @@ def _edited(scene: Scene, plan: str, files: Sequence[str]) -> Iterator[str]:
     yield f"not committed as here: {named}, which {loops} as inputs; what is not committed does not count"
 
 
-def _unmatched(scene: Scene, plan: str, files: Sequence[str]) -> Iterator[str]:
-    """Name the inputs that are no file of the base: a slip, or what other loops make."""
-    found = unmatched(scene, plan, files)
+def _unmatched(scene: Scene, plan: str, files: Sequence[str], top: Path | None) -> Iterator[str]:
+    """Name the inputs that are no file of the base: a slip, or what other loops make.
+
+    A file that is here, and not committed, is told as that.
+    """
+    absent = unmatched(scene, plan, files)
+    found = {each: loops for each, loops in absent.items() if top is None or not (top / each).is_file()}
     if found:
         patterns = ", ".join(islice(found, MOST_NAMED)) + (", …" if len(found) > MOST_NAMED else "")
-        loop = next(iter(found.values()))[0]
-        yield f"no file of the base is {patterns}, an input of {loop}; what loops make is no input, `needs` is for that"
+        loops = list(dict.fromkeys(loop for each in found.values() for loop in each))
+        of = f"{loops[0]}{f' and {len(loops) - 1} more' if len(loops) > 1 else ''}"
+        inputs = f"an input of {of}" if len(found) == 1 else f"inputs of {of}"
+        yield f"no file of the base is {patterns}, {inputs}; what loops make is no input, `needs` is for that"

@@ -20,6 +20,7 @@ from loopr.core.policy import OWN_REPO
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
+from loopr.ui.elsewhere import astray, check_judges
 from loopr.ui.enqueued import Enqueued, loops_of, summary
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.likely import check_likeness, or_checklist, reading_remarks
@@ -115,6 +116,7 @@ def enqueue(
     cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
         check_likeness(engine.forest.policy, plan.source, plan.text, plan.artifact, confirm)
+        check_judges(engine.forest, workspace, plan.artifact, plan.source, confirm)
         _check_agents(workspace, plan)
         foretold = _foretell(engine, workspace, plan, to_run=to_run)
         _check_outline(engine, loop, plan)
@@ -143,7 +145,8 @@ def _foretell(engine: Engine, workspace: Workspace, plan: Plan, *, to_run: bool)
     (absent, unlikely), unreadable = absent_programs(*of_plan), unreadable_texts(*of_plan)
     if absent and to_run:
         raise SettingsError("", problems=[*absent, *unlikely, *unreadable])
-    return {"absent": (*map(str, absent + unlikely),), "unreadable": (*map(str, unreadable),)}
+    said = {"absent": absent + unlikely, "unreadable": unreadable, "astray": astray(*of_plan)}
+    return {key: (*map(str, problems),) for key, problems in said.items()}
 
 
 def _as_it_was(engine: Engine, workspace: Workspace, plan: Plan, before: Mapping[str, Loop]) -> Enqueued:

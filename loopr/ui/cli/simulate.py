@@ -79,7 +79,7 @@ def _top(frame: Frame, engine: Engine, plan: str) -> tuple[str, list[str]]:
     if done.problems:
         raise PlanError("", problems=[Problem(text) for text in done.problems])
     lying = uncommitted(engine, frame.workspace, done.plan)
-    return done.plan, [*done.absent, *done.unreadable, *lying]
+    return done.plan, [*done.absent, *done.unreadable, *done.astray, *lying]
 
 
 def _known(frame: Frame, engine: Engine, plan: str, path: Path) -> str:

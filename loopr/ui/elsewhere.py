@@ -1,0 +1,104 @@
+"""Commands that name the checkout by its whole path: they work there, and not in the worktree of a loop.
+
+Must never run a command, nor know what is read or written by one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from loopr.core.entries import Artifact, Command
+from loopr.core.filing import plan_declares
+from loopr.core.scene import Scene
+from loopr.errors import PlanError, Problem
+from loopr.ui.programs import needs_of, told
+from loopr.wiring import Workspace
+from loopr.world.activated import leads_to
+from loopr.world.repo.venvs import environment_of
+
+_JUDGES = ("check", "review")
+_REST = r"(?:/[^\s'\"`;&|()<>]*|(?![\w./-]))"
+_AS_IT_IS = "--yes takes it as it is"
+MOST_TOLD = 5
+
+
+class _Named(NamedTuple):
+    """A path in the checkout that a command names, from its top; `place` is where the command is written."""
+
+    path: str
+    key: str
+    place: str
+
+    @property
+    def judges(self) -> bool:
+        """Say whether the command says yes or no to work."""
+        return self.key.rpartition(".")[2] in _JUDGES
+
+
+def check_judges(
+    scene: Scene, workspace: Workspace, artifact: Artifact, source: str, confirm: Callable[[str], bool]
+) -> None:
+    """Refuse a check that runs the files of the checkout, and not what would land, unless a person wants it."""
+    top = workspace.repository(artifact.project)[1]
+    if top is None:
+        return
+    for each in _named(scene, workspace, artifact, source, top):
+        if each.judges and runs_checkout(top, each.path):
+            words = f"{each.key}: {top / each.path} runs the files of your checkout, not those that would land"
+            if not confirm(f"{each.place} {words}"):
+                hint = f"write {each.path}, which each worktree has by worktrees.setup; {_AS_IT_IS}"
+                raise PlanError(words, where=each.place, hint=hint)
+            return
+
+
+def astray(scene: Scene, workspace: Workspace, artifact: Artifact, source: str) -> list[Problem]:
+    """List the paths in the checkout that commands of a plan name as a whole, each with what to write."""
+    top = workspace.repository(artifact.project)[1]
+    if top is None:
+        return []
+    found: dict[str, list[tuple[str, str]]] = {}
+    for each in _named(scene, workspace, artifact, source, top):
+        found.setdefault(each.path, []).append((each.place, each.key))
+    problems = []
+    for path, places in [*found.items()][:MOST_TOLD]:
+        words = f"{top / path} is in your checkout, and not in the worktree of a loop"
+        problems.append(told(words, f"write {path}" if path != "." else "leave it out", places))
+    return problems
+
+
+def runs_checkout(top: Path, path: str) -> bool:
+    """Say whether a program of a virtual environment in a checkout runs the files of that checkout."""
+    home = environment_of(top, path)
+    return bool(home) and _is_python(top / path) and leads_to(top / home, top)
+
+
+def _is_python(program: Path) -> bool:
+    """Say whether a program of an environment is Python, runs it, or puts it on the path."""
+    if program.name.startswith(("python", "activate")):
+        return True
+    try:
+        with program.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _named(scene: Scene, workspace: Workspace, artifact: Artifact, source: str, top: Path) -> Iterator[_Named]:
+    """Give the paths in a checkout that commands name as a whole, but for those of agents and outside worktrees."""
+    entries = artifact.entries if plan_declares(scene, artifact) else None
+    tops = "|".join(re.escape(os.fspath(each)) for each in dict.fromkeys((top, top.resolve())))
+    pattern = re.compile(rf"(?<![\w./-])(?:{tops})(?P<rest>{_REST})")
+    for own, need in needs_of(workspace, entries, source):
+        if own.worktree and need.agent is None:
+            for path in dict.fromkeys(_paths(pattern, need.command)):
+                yield _Named(path, need.key, need.where)
+
+
+def _paths(pattern: re.Pattern[str], command: Command) -> Iterator[str]:
+    """Give the paths in a command, from the top."""
+    for text in (command,) if isinstance(command, str) else command:
+        yield from (found["rest"].strip("/") or "." for found in pattern.finditer(text))
