@@ -14,6 +14,7 @@ _NEEDS = re.compile(
     r"\s*(?P<mark>[(\[]\s*(?:needs|depends[ _-]on|blocked[ _-]by)\b\s*:?\s*(?P<needs>[^()\[\]]*[^()\[\]\s])\s*[)\]])",
     re.I,
 )
+_AFTER = re.compile(r"(?P<mark>[(\[]\s*(?:after|requires)\b\s*:?\s*(?P<needs>[^()\[\]]*[^()\[\]\s])\s*[)\]])", re.I)
 _APPROVE = re.compile(r"\s*(?P<mark>[(\[](?:needs\s+)?(?:approve|approval)[)\]])", re.I)
 
 
@@ -24,10 +25,11 @@ def unread_brackets(words: str, type_name: str) -> Iterator[tuple[str, str]]:
             one_line(found["mark"]),
             f"`types.{type_name}.approve: true` in loopr.yml lets a person have the last word",
         )
-    for found in _NEEDS.finditer(_APPROVE.sub("", words)):
+    rest = _APPROVE.sub("", words)
+    for found in (*_NEEDS.finditer(rest), *_AFTER.finditer(rest)):
         yield one_line(found["mark"]), f"write `- Needs: {one_line(found['needs'])}` below it"
 
 
 def without_brackets(title: str) -> str:
-    """Return a title as its id is made of it: without the brackets that are not read, if anything is left."""
+    """Return a title as its id is made of it: without brackets that mean nothing else, if anything is left."""
     return _NEEDS.sub("", _APPROVE.sub("", title)).strip() or title

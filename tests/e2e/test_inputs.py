@@ -312,7 +312,7 @@ def test_an_input_that_is_no_file_of_the_base_is_named(repo: Repo) -> None:
     """A slip in a pattern is told before anything runs, and so is a file that another loop makes."""
     page = "{id: x, run: 'true > x.txt', inputs: [data/*.csv, dta/*.csv, clean/f001.csv]}"
     repo.write({"x.md": f"---\nid: x\nstages:\n  - id: s\n    codes:\n      - {page}\n---\n# X\n"})
-    told = "no file of the base is dta/*.csv, clean/f001.csv, an input of x/s/x"
+    told = "no file of the base is dta/*.csv, clean/f001.csv, inputs of x/s/x"
     assert told in repo.loopr("start", "--dry-run", "x.md").err
     assert told in repo.loopr("start", "x.md").err
 

@@ -92,6 +92,7 @@ def test_what_was_done_stays(desk: Desk) -> None:
     [
         ("a.md", TWO_LEVELS, "- [x] one\n", "a.md has nothing that is open"),
         ("a.md", TWO_LEVELS, "- [ ] one (needs x)\n", "`(needs x)` of one is not read: a box waits for nothing"),
+        ("a.md", TWO_LEVELS, "- [ ] one (after x)\n", "`(after x)` of one-after-x is not read: a box waits for"),
         ("README.md", TWO_LEVELS, LIST, "this is no plan by its name"),
         ("a.md", TWO_LEVELS.replace("task}", "task, run: make plan}"), LIST, "to-do: 1 new"),
         ("a.md", TWO_LEVELS, "id: p\ntitle: T\n\n- [ ] one\n", "it looks like front matter"),
