@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from loopr.core.brackets import unread_brackets, without_brackets
+from loopr.core.commands import reads_as_command
 from loopr.core.entries import Entry
 from loopr.core.fields import check_files, tidy
 from loopr.core.marked import Findings, Position
@@ -26,7 +27,9 @@ _BOLD = re.compile(r"(?P<marks>\*\*|__)(?P<title>.+?)(?P=marks)\s*(?:[:–—-]\
 _NAMED = re.compile(r"`?(?P<id>[^\s:`*]+)`?\s*:(?:\s+(?P<title>.*))?$")
 _FIELD = re.compile(r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>files|needs)(?:\*\*|__)?:(?:\*\*|__)?\s*(?P<values>.*)$", re.I)
 _KEY_OF_FRONT = re.compile(
-    r"\s*[-*+]\s+(?:\*\*|__)?(?P<key>run|check|agent|budget|leaf)(?:\*\*|__)?:(?:\*\*|__)?\s+\S", re.I
+    r"\s*(?:(?P<dash>[-*+])\s+)?(?:\*\*|__)?(?P<key>run|check|agent|budget|leaf)(?:\*\*|__)?:"
+    r"(?:\*\*|__)?\s+(?P<value>\S.*)$",
+    re.I,
 )
 _NEARLY = re.compile(
     r"\s*(?:[-*+]\s+)?(?:\*\*|__)?(?P<key>files|needs|depends(?:[ _-]on)?|dependencies|requires|after|blocked[ _-]by)"
@@ -212,19 +215,43 @@ def _warn_of_keys(findings: Findings, item: Item) -> None:
     if not item.is_heading and (own := _FIELD.match(f"- {item.head}")):
         words = f"`{own['key']}:` is an item of its own here"
         findings.warn(item.at, f"{words}; indent it below the item that it is about")
+    below = ""
     for line in item.lines:
+        if heading := heading_of(line):
+            below = shown(heading.text)
         if line.code or _FIELD.match(line.text):
             continue
-        if found := _KEY_OF_FRONT.match(line.text):
-            words = f"`{found['key']}:` of an item is read as its text"
-            how = f"in front matter it counts: `{found['key'].lower()}: ...` beside its id"
+        if found := _key_of_front(line):
+            said = _of_no_item(found["key"], below, item) if below else _of_item(found["key"])
         elif found := _NEARLY.match(line.text):
             key = "Files" if found["key"].casefold() == "files" else "Needs"
-            words = f"`{found['key']}:` of an item is read as its text"
             how = f"what counts is `- {key}: {shown(found['values'])}`"
+            said = f"`{found['key']}:` of an item is read as its text; {how}"
         else:
             continue
-        findings.warn(Position(line.number, found.start("key") + 1), f"{words}; {how}")
+        findings.warn(Position(line.number, found.start("key") + 1), said)
+
+
+def _key_of_front(line: Line) -> re.Match[str] | None:
+    """Find a key that only front matter has; without a dash words for a person may begin so."""
+    found = _KEY_OF_FRONT.match(line.text)
+    if not found or found["dash"] or found["key"].islower():
+        return found
+    return found if reads_as_command(found["value"]) else None
+
+
+def _of_item(key: str) -> str:
+    """Say where a key counts that stands in the text of an item."""
+    how = f"in front matter it counts: `{key.lower()}: ...` beside its id"
+    return f"`{key}:` of an item is read as its text; {how}"
+
+
+def _of_no_item(key: str, below: str, item: Item) -> str:
+    """Say where a key counts that stands below a heading which is text of an item."""
+    title = shown(read_head(item.head, "")[1])
+    entry = f"`- title: {below}` with its `{key.lower()}: ...`, in `children:` of `{title}`"
+    words = f"`{key}:` is read as text of `{title}`, for the heading `{below}` is no item"
+    return f"{words}; in front matter it counts: {entry}"
 
 
 def _width(text: str) -> int:

@@ -146,17 +146,26 @@ def _misnamed_list(
 ) -> Doubt | None:
     """Find a heading with a word for children that opens no outline, or a checklist."""
     words = _WORDS | ladder.all_keys()
-    for line in lines:
+    for index, line in enumerate(lines):
         at, heading = Position(line.number, 1), heading_of(line)
         if heading and words & _words(heading):
             if heading.level == 2 and ladder.heads(type_name, heading.text):
-                hint = "write `- title` or `### title`"
+                hint = f"write {_as_items(lines[index + 1 :])}"
                 return Doubt(at, f"{_quoted(line)} has no list below it", hint)
             return _opens_nothing(line, wanted)
         if not line.code and _CHECK.match(line.text):
             message = f"the checklist on line {line.number} declares nothing"
             return Doubt(at, message, f"put it under a heading `{wanted}`")
     return None
+
+
+def _as_items(lines: Sequence[Line]) -> str:
+    """Say how items are written: with a heading, where the next one is of too low a level."""
+    below = next((heading for line in lines if (heading := heading_of(line))), None)
+    if below is None or below.level < 3 or not below.text:
+        return "`- title` or `### title`"
+    title = shown(below.text)
+    return f"`### {title}` in place of `{'#' * below.level} {title}`"
 
 
 def _listed_steps(lines: Sequence[Line], wanted: str) -> Doubt | None:

@@ -25,12 +25,14 @@ _ITEM_LEVEL = 3
 class Section:
     """The lists that are being read: indent and mark of the first item decide what the items are.
 
-    `titles` are the headings below the one that opens the section, each with all that follows it.
+    `titles` are the headings below the one that opens the section, each with all that follows it;
+    `deep` is the first one of a lower level that belongs to no item, with its level.
     `other` is an item that a list of another kind is text of, with the place where that begins.
     """
 
     items: list[Item] = field(default_factory=list)
     titles: list[Item] = field(default_factory=list)
+    deep: tuple[Item, int] | None = None
     other: tuple[Item, Position] | None = None
     current: Item | None = None
     shape: tuple[int, bool] | None = None
@@ -40,7 +42,7 @@ class Section:
     def declared(self) -> list[Item]:
         """The items: those of the lists, and where there is none the headings."""
         has_list = any(not each.is_key for each in self.items)
-        return self.items if has_list or not self.titles else self.titles
+        return self.items if has_list or not (self.titles or self.deep) else self.titles
 
     def take(self, line: Line, heading: Heading | None) -> None:
         """Begin an item, add to the current one, or leave the list."""
@@ -57,6 +59,9 @@ class Section:
             else:
                 self._note_other(line, item)
                 self.current.lines.append(line)
+        if heading and self.current is None and not (self.titles or self.deep):
+            item = Item(heading.text, Position(line.number, line.width + 1), is_heading=True)
+            self.deep = (item, heading.level)
         self.after_blank = line.blank
 
     def _take_title(self, line: Line, heading: Heading | None) -> None:
@@ -128,13 +133,28 @@ def warn_of_lists(findings: Findings, sections: Iterable[Section]) -> None:
     """Say of headings that only group items, and of lists that are text, that they are no items."""
     for section in sections:
         if section.declared is not section.items:
+            _warn_of_deep(findings, section)
             continue
-        if section.titles and not any(_NUMBERED_TASK.match(each.head) for each in section.items):
-            words = shown(section.titles[0].head)
-            message = f"`### {words}` only groups the items of the lists, and is none itself"
+        group, level = section.deep or (None, 0)
+        if section.titles:
+            group, level = section.titles[0], _ITEM_LEVEL
+        if group and not any(_NUMBERED_TASK.match(each.head) for each in section.items):
+            words = shown(group.head)
+            marks = "#" * level
+            message = f"`{marks} {words}` only groups the items of the lists, and is none itself"
             hint = f"to make it one write `- {words}`, with what belongs to it indented"
-            findings.warn(section.titles[0].at, f"{message}; {hint}")
+            findings.warn(group.at, f"{message}; {hint}")
         if section.other is not None:
             item, at = section.other
             message = f"this list is the text of `{shown(item.head)}`, for its marks are others"
             findings.warn(at, f"{message}; give all items the same one, or indent what is text")
+
+
+def _warn_of_deep(findings: Findings, section: Section) -> None:
+    """Say of a heading of too low a level, above the first item, that it is none."""
+    if section.deep is None or not section.titles:
+        return
+    heading, level = section.deep
+    words = shown(heading.head)
+    message = f"`{'#' * level} {words}` is no item, and nothing below it is read"
+    findings.warn(heading.at, f"{message}; to make it one write `### {words}`")

@@ -9,6 +9,8 @@ from tests.core.test_outline_headings import read
 
 GROUPS = "f.md:2:1 `### Back` only groups the items of the lists, and is none itself"
 NEEDS = "f.md:5:1 `Needs:` is an item of its own here; indent it below the item that it is about"
+DEEP = "f.md:3:1 `#### B` only groups the items of the lists, and is none itself; to make it one"
+ABOVE = "f.md:2:1 `#### A` is no item, and nothing below it is read; to make it one write `### A`"
 RUN = "f.md:3:3 `Run:` of an item is read as its text"
 
 
@@ -50,6 +52,11 @@ def test_an_item_is_no_title() -> None:
         ),
         ("### Phase 1\n- [ ] T001 [P] one\n### Phase 2\n- [ ] T2\n", ["t001-p-one", "t2"], []),
         ("### One\n\n## Specs\n- two\n", ["one", "two"], []),
+        ("- one\n#### B\nrun: make x\n", ["one"], [DEEP]),
+        ("- [ ] T001 one\n#### B\n- [ ] T2\n", ["t001-one", "t2"], []),
+        ("- one\n  #### B\n  words\n", ["one"], []),
+        ("#### A\nrun: make x\n### One\n", ["one"], [ABOVE]),
+        ("#### A\n- Run: make x\n### One\n", ["one"], [ABOVE]),
     ],
 )
 def test_headings_beside_lists(body: str, ids: list[str], said: list[str]) -> None:
@@ -58,6 +65,42 @@ def test_headings_beside_lists(body: str, ids: list[str], said: list[str]) -> No
     assert [each.id for each in artifact.entries] == ids
     pairs = zip(artifact.warnings, said, strict=True)
     assert all(each.startswith(wanted) for each, wanted in pairs), artifact.warnings
+
+
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        ("### One\n#### A\nwords\n\nrun: make x\n", "6:1"),
+        ("### One\n#### A ##\n- run: make x\n", "4:3"),
+        ("- [ ] **One**: b\n  #### A\n  **run:** make x\n", "4:5"),
+        ("### One\n#### A\n```\nrun: make x\n```\nRun: all of it.\n", ""),
+    ],
+)
+def test_a_command_below_a_heading_of_an_item(body: str, at: str) -> None:
+    """It is text of the item, which is said with the heading and how front matter has it."""
+    artifact = read(f"## Specs\n{body}")
+    assert [each.title for each in artifact.entries] == ["One"]
+    said = "`run:` is read as text of `One`, for the heading `A` is no item"
+    cure = "in front matter it counts: `- title: A` with its `run: ...`, in `children:` of `One`"
+    assert artifact.warnings == ((f"f.md:{at} {said}; {cure}",) if at else ())
+
+
+@pytest.mark.parametrize(
+    ("line", "warned"),
+    [
+        ("run: make x", True),
+        ("Run: make x", True),
+        ("Run: the whole of it", False),
+        ("check: the page", True),
+        ("Check: the page", False),
+    ],
+)
+def test_a_key_of_front_matter_without_a_dash(line: str, warned: bool) -> None:
+    """A line of an item that begins with one is remarked on, unless it reads as a sentence."""
+    artifact = read(f"## Specs\n### One\n{line}\n")
+    key = line.partition(":")[0]
+    said = f"f.md:3:1 `{key}:` of an item is read as its text; in front matter it counts"
+    assert [each[: len(said)] for each in artifact.warnings] == [said] * warned
 
 
 @pytest.mark.parametrize(

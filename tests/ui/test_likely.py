@@ -88,7 +88,11 @@ def test_plain_words_for_a_command(desk: Desk) -> None:
         ("# P\n## Tasks\n### one\nwords\n", ""),
         (
             "# P\n## Tasks\nwords\n#### one\n",
-            "`## Tasks` on line 2 has no list below it: write `- title` or `### title`",
+            "`## Tasks` on line 2 has no list below it: write `### one` in place of `#### one`",
+        ),
+        (
+            "# P\n## Tasks\n#### one\n- run: make\n#### two\n- run: make\n",
+            "`## Tasks` on line 2 has no list below it: write `### one` in place of `#### one`",
         ),
         ("# P\n## Specs\n- one\n", "`## Specs` on line 2 opens no outline here: write `## Tasks`"),
         ("# P\n## Implementation tasks:\n- one\n", "`## Implementation tasks:` on line 2 opens no outline here"),
