@@ -5,18 +5,18 @@ Knows front matter as marked values. Must never know YAML, a file or the heading
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from loopr.core.bridges import bridge
+from loopr.core.bridges import bridge, meant
 from loopr.core.entries import Command, Entry
 from loopr.core.ladder import CHILDREN, Ladder
-from loopr.core.loose import Work, as_entry, as_list
+from loopr.core.loose import Work, as_entry, as_items, as_list, as_meant, called
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position
 from loopr.core.needs import Sibling, check_siblings
 from loopr.core.own_work import check_read, read_leaf
 from loopr.core.policy import NO_BUDGET, Budget
-from loopr.core.slugs import id_problem, one_line, pattern_problem, slug
+from loopr.core.slugs import id_problem, nearest, one_line, pattern_problem, slug
 from loopr.core.values import (
     kind,
     read_budget,
@@ -106,8 +106,18 @@ class Reading:
         return text
 
 
-def read_pairs(reading: Reading, value: MarkedMap, type_name: str, keys: tuple[str, ...]) -> dict[str, Pair]:
-    """Return the pairs of a mapping by key, with the children under "children", and refuse what is not known."""
+def read_pairs(
+    reading: Reading,
+    value: MarkedMap,
+    type_name: str,
+    keys: tuple[str, ...],
+    depth: int,
+) -> dict[str, Pair]:
+    """Return the pairs of a mapping by key, with the children under "children"; refuse any others.
+
+    `depth` is that of the children. They are read also under a key that is not known: all that is
+    wrong is told at once.
+    """
     children = reading.ladder.keys(type_name)
     pairs: dict[str, Pair] = {}
     for pair in value.pairs:
@@ -115,12 +125,28 @@ def read_pairs(reading: Reading, value: MarkedMap, type_name: str, keys: tuple[s
         name = CHILDREN if declares else pair.key
         if not declares and name not in keys:
             refuse_key(reading.findings, pair, (*keys, *children), _hint(reading.ladder, type_name, pair.key, keys))
+            if _means_children(reading.ladder, pair, (*keys, *children), children):
+                read_children(reading, pair.value, type_name, depth)
         elif name in pairs:
             message = f'"{pair.key}" and "{pairs[name].key}" both declare the children'
             reading.findings.refuse(pair.at, message, f"keep one of them, such as `{children[0]}`")
         else:
             pairs[name] = pair
     return pairs
+
+
+def _means_children(
+    ladder: Ladder,
+    pair: Pair,
+    known: tuple[str, ...],
+    children: tuple[str, ...],
+) -> bool:
+    """Tell whether a list stands under a word that most likely means the children's key."""
+    word = pair.key.strip().casefold()
+    if not isinstance(pair.value, MarkedList):
+        return False
+    means = word in ladder.all_keys() or meant(word) == CHILDREN
+    return means or nearest(word, known) in children
 
 
 def _hint(ladder: Ladder, type_name: str, key: str, keys: tuple[str, ...]) -> str:
@@ -142,11 +168,22 @@ def read_children(reading: Reading, value: Marked, parent_type: str, depth: int)
     if not isinstance(value, MarkedList):
         message = f"the children of type {parent_type} must be a list, not {kind(value)}"
         reading.findings.refuse(value.at, message, as_list(value, reading.work(child_type)))
+        _read_siblings(reading, as_items(value, ENTRY_KEYS), child_type, depth)
         return ()
     if problem := outline_problem(len(value.items), depth):
         reading.findings.refuse(value.at, *problem)
         return ()
-    read = [_read_entry(reading, item, child_type, depth) for item in value.items]
+    return _read_siblings(reading, value.items, child_type, depth)
+
+
+def _read_siblings(
+    reading: Reading,
+    items: Sequence[Marked],
+    type_name: str,
+    depth: int,
+) -> tuple[Entry, ...]:
+    """Read the entries of one outline, and what they need of each other."""
+    read = [_read_entry(reading, item, type_name, depth) for item in items]
     siblings = [each for each in read if each is not None]
     return tuple(each.entry for each in check_siblings(reading.findings, siblings))
 
@@ -173,14 +210,28 @@ def outline_problem(count: int, depth: int) -> tuple[str, str] | None:
 def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> Sibling | None:
     """Read one entry; None if it is so wrong that nothing can be said of its siblings."""
     said = as_entry(reading.findings, value, ENTRY_KEYS, reading.work(type_name))
+    said = said or as_meant(value, ENTRY_KEYS)
     if said is None:
         return None
-    pairs = read_pairs(reading, said, type_name, ENTRY_KEYS)
+    pairs = read_pairs(reading, said, type_name, ENTRY_KEYS, depth + 1)
     title = reading.title(pairs)
     entry_id = reading.id(pairs, slug(title) if title else "")
     if not entry_id:
         reading.findings.refuse(value.at, "an entry needs an id or a title", "write `title: ...`")
-        return None
+        entry_id = slug(called(said)) if called(said) else ""
+    entry = Entry(entry_id, title or entry_id, position=value.at)
+    found = _read_keys(reading, pairs, type_name, depth, entry)
+    return found if entry_id else None
+
+
+def _read_keys(
+    reading: Reading,
+    pairs: Mapping[str, Pair],
+    type_name: str,
+    depth: int,
+    entry: Entry,
+) -> Sibling:
+    """Read what an entry says beside what it is called."""
     check_trust(reading, pairs)
     needs, needs_at = _read_needs(reading, pairs)
     children = pairs.get(CHILDREN)
@@ -190,9 +241,8 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
         _check_passed_over(reading, pairs, children, type_name)
     elif reading.distrusted is None:
         check_read(reading.findings, reading.ladder, pairs, type_name)
-    entry = Entry(
-        id=entry_id,
-        title=title or entry_id,
+    entry = replace(
+        entry,
         body=tidy(reading.text(pairs, "body") or ""),
         needs=needs,
         files=_read_files(reading, pairs, "files"),
@@ -206,9 +256,8 @@ def _read_entry(reading: Reading, value: Marked, type_name: str, depth: int) -> 
         inputs=_read_files(reading, pairs, "inputs"),
         leaf=None if nested or empty else read_leaf(reading.findings, reading.ladder, pairs, type_name),
         empty=empty,
-        position=value.at,
     )
-    return Sibling(entry, pairs["id"].value.at if "id" in pairs else value.at, needs_at)
+    return Sibling(entry, pairs["id"].value.at if "id" in pairs else entry.position, needs_at)
 
 
 def _read_needs(reading: Reading, pairs: Mapping[str, Pair]) -> tuple[tuple[str, ...], tuple[Position, ...]]:

@@ -94,6 +94,51 @@ def _named(
     return None
 
 
+def as_meant(value: Marked, keys: Collection[str]) -> MarkedMap | None:
+    """Return what a refused entry means most likely, to read on; None for no mapping."""
+    first = value.pairs[0] if isinstance(value, MarkedMap) and value.pairs else None
+    if first is None or not isinstance(value, MarkedMap):
+        return None
+    dash = _DASH.match(first.key)
+    said = _of_name(first, is_command=len(value.pairs) > 1)
+    if dash and first.key[dash.end() :] in keys:
+        said = (Pair(first.key[dash.end() :], first.at, first.value),)
+    known = {each.key for each in said}
+    others = (each for each in value.pairs[1:] if each.key not in known)
+    return MarkedMap(value.at, (*said, *others))
+
+
+def _of_name(pair: Pair, is_command: bool) -> tuple[Pair, ...]:
+    """Give a name that stands before its keys, or before its command, a key of its own."""
+    inner = pair.value.pairs if isinstance(pair.value, MarkedMap) else ()
+    if {"id", "title"} & {each.key for each in inner}:
+        return inner
+    key = "id" if id_problem(pair.key) is None else "title"
+    name = Pair(key, pair.at, MarkedScalar(pair.at, pair.key, pair.key))
+    if is_command and isinstance(pair.value, MarkedScalar) and pair.value.text:
+        return name, Pair("run", pair.at, pair.value)
+    return name, *inner
+
+
+def as_items(value: Marked, keys: Collection[str]) -> tuple[Marked, ...]:
+    """Return the entries that children mean most likely which are a mapping, and no list."""
+    if not isinstance(value, MarkedMap):
+        return ()
+    if {"id", "title"} & {each.key for each in value.pairs}:
+        return (value,)
+    found = (as_meant(MarkedMap(each.at, (each,)), keys) for each in value.pairs)
+    return tuple(each for each in found if each is not None)
+
+
+def called(value: MarkedMap) -> str:
+    """Return how an entry is called that says so under another key than `id` or `title`, or ""."""
+    for pair in value.pairs:
+        names = meant(pair.key) in ("id", "title") or misspells_name(pair.key)
+        if names and isinstance(pair.value, MarkedScalar):
+            return pair.value.text
+    return ""
+
+
 def _is_known(key: str, text: str) -> bool:
     """Tell a word that means a key of ours for a name or a command, which has a hint of its own."""
     own = meant(key)

@@ -80,7 +80,7 @@ def read_outline(
     type_name: str,
     types: Mapping[str, TypePolicy],
     fallback_id: str,
-    source: str,
+    findings: Findings,
     body_line: int = 1,
     whole: str | None = None,
     depth: int = 0,
@@ -88,12 +88,12 @@ def read_outline(
 ) -> Artifact:
     """Read an artifact, or raise one `PlanError` with everything that is wrong with it.
 
-    `fields` is its front matter, `body` the text after it, which begins on line `body_line` of `source`; `whole` is the
-    text of the file without stamps (the default is `body`), `depth` the number of ancestors of the loop it belongs to.
+    `fields` is its front matter, `body` the text after it, from line `body_line` on, `whole` the
+    text without stamps (the default is `body`), `depth` the number of ancestors of its loop.
     """
-    reading = Reading(Ladder(types), Findings(source), _distrusted(type_name, types) if written_by_loop else None)
-    lines = read_lines(reading.findings, body, body_line)
-    pairs = _read_top(reading, fields, type_name)
+    reading = Reading(Ladder(types), findings, _distrusted(written_by_loop, type_name, types))
+    lines = read_lines(findings, body, body_line)
+    pairs = _read_top(reading, fields, type_name, depth + 1)
     title = reading.title(pairs) or first_title(lines, reading.ladder, type_name)
     own_id = reading.id(pairs, slug(title or fallback_id))
     declared = _read_declared(reading, pairs, lines, type_name, depth + 1)
@@ -107,17 +107,18 @@ def read_outline(
         entries=declared or (() if depth and declared == () else _implied(reading, type_name, title, whole or body)),
         declares=declared is not None,
         text=body,
-        warnings=tuple(reading.findings.warnings),
+        warnings=tuple(findings.warnings),
         project_at=pairs["project"].value.at if "project" in pairs else START,
         priority=_read_priority(reading, pairs, type_name, depth),
     )
-    reading.findings.raise_if_any()
+    findings.raise_if_any()
     return artifact
 
 
-def _distrusted(type_name: str, types: Mapping[str, TypePolicy]) -> str | None:
+def _distrusted(by_loop: bool, type_name: str, types: Mapping[str, TypePolicy]) -> str | None:
     """Name the type of a loop that wrote an artifact, unless it may say all in one."""
-    return None if type_name in types and types[type_name].trust_outline else type_name
+    trusted = type_name in types and types[type_name].trust_outline
+    return type_name if by_loop and not trusted else None
 
 
 def _implied(reading: Reading, type_name: str, title: str, whole: str) -> tuple[Entry, ...]:
@@ -126,7 +127,12 @@ def _implied(reading: Reading, type_name: str, title: str, whole: str) -> tuple[
     return (implied_entry(child, slug(child), title, whole),) if child and reading.ladder.implies(type_name) else ()
 
 
-def _read_top(reading: Reading, fields: Marked | None, type_name: str) -> dict[str, Pair]:
+def _read_top(
+    reading: Reading,
+    fields: Marked | None,
+    type_name: str,
+    depth: int,
+) -> dict[str, Pair]:
     """Return the front matter by key; empty front matter is the same as none."""
     if fields is None or (isinstance(fields, MarkedScalar) and fields.value is None):
         return {}
@@ -138,7 +144,7 @@ def _read_top(reading: Reading, fields: Marked | None, type_name: str) -> dict[s
         known = reading.ladder.all_keys()
         told = tuple(each for each in fields.pairs if each.key not in known or not is_empty(each.value))
         fields = replace(fields, pairs=told)
-    return read_pairs(reading, fields, type_name, ARTIFACT_KEYS)
+    return read_pairs(reading, fields, type_name, ARTIFACT_KEYS, depth)
 
 
 def _read_declared(

@@ -13,7 +13,16 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from loopr.core.outline import DIGEST_LENGTH, STAMP_KEY, Artifact, Marked, MarkedMap, read_outline, shown
+from loopr.core.outline import (
+    DIGEST_LENGTH,
+    STAMP_KEY,
+    Artifact,
+    Findings,
+    Marked,
+    MarkedMap,
+    read_outline,
+    shown,
+)
 from loopr.core.policy import TypePolicy
 from loopr.errors import NotFound, PlanError, WorldError
 from loopr.world.front_matter import parse_front_matter, split_front_matter, without_stamp
@@ -67,7 +76,8 @@ def parse_artifact(
     """Parse the bytes of an artifact; `source` is how messages call it."""
     text = _decode(raw, source)
     front, body, body_line = split_front_matter(text, source)
-    fields = parse_front_matter(front, source) if front is not None else None
+    findings = Findings(source)
+    fields = parse_front_matter(front, findings) if front is not None else None
     bare = without_stamp(raw)
     _check_stamp(fields, bare != raw, source)
     return read_outline(
@@ -76,7 +86,7 @@ def parse_artifact(
         type_name=type_name,
         types=types,
         fallback_id=fallback_id,
-        source=source,
+        findings=findings,
         body_line=body_line,
         whole=text if bare == raw else _decode(bare, source),
         depth=depth,

@@ -72,17 +72,18 @@ def without_stamp(raw: bytes) -> bytes:
     return raw[: bounds.start("front")] + front + raw[bounds.end("front") :]
 
 
-def parse_front_matter(front: str, source: str) -> Marked | None:
-    """Read the YAML of front matter into values with their places in the file, or raise a `PlanError`."""
+def parse_front_matter(front: str, findings: Findings) -> Marked | None:
+    """Read the YAML of front matter into values with their places in the file.
+
+    A key that comes again is noted; whatever leaves nothing to read raises a `PlanError`.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    findings = Findings(source)
     try:
         root = _Tree(findings, YAML(typ="safe", pure=True).parse(front)).root()
     except YAMLError as error:
         raise _refusal(error, front, findings) from None
-    findings.raise_if_any()
     return root
 
 

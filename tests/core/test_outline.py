@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from loopr.core.outline import (
     Artifact,
     Entry,
+    Findings,
     Ladder,
     Marked,
     MarkedList,
@@ -58,7 +59,15 @@ def read(
 ) -> Artifact:
     """Read an artifact from plain values."""
     tree = None if fields is None else marked(fields)
-    return read_outline(tree, body, type_name=type_name, types=types, fallback_id="file-name", source="f.md", **more)
+    return read_outline(
+        tree,
+        body,
+        type_name=type_name,
+        types=types,
+        fallback_id="file-name",
+        findings=Findings("f.md"),
+        **more,
+    )
 
 
 def refusals(*args: Any, **more: Any) -> str:
@@ -303,7 +312,7 @@ def test_money_is_exact(micro_usd: int) -> None:
     text = f"{micro_usd // 10**6}.{micro_usd % 10**6:06d}"
     usd = MarkedMap(AT, (Pair("usd", AT, MarkedScalar(AT, float(text), text)),))
     fields = MarkedMap(AT, (Pair("budget", AT, usd),))
-    artifact = read_outline(fields, "", type_name="plan", types=TYPES, fallback_id="x", source="f.md")
+    artifact = read_outline(fields, "", type_name="plan", types=TYPES, fallback_id="x", findings=Findings("f.md"))
     assert artifact.budget.micro_usd == micro_usd
 
 
@@ -317,6 +326,34 @@ def test_a_title_counts_as_a_need() -> None:
     """An entry may need a sibling by its title."""
     fields = {"specs": [{"title": "Token storage"}, {"id": "a", "needs": ["Token storage"]}]}
     assert read(fields).entries[1].needs == ("token-storage",)
+
+
+FOO = {"id": "b", "foo": 1, "needs": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "also"),
+    [
+        ({"tasks": [{"id": "a", "bar": 1}, FOO]}, ['"tasks" (the children of', '"bar"', '"foo"']),
+        ({"steps": [{"id": "a"}, FOO]}, ['"steps" (the children of', '"foo"']),
+        ({"spces": [{"id": "a"}, FOO]}, ['"spces" (did you mean "specs"?)', '"foo"']),
+        ({"specs": [{"name": "a", "phases": [{"id": "c", "bar": 1}]}, FOO]}, ['"bar"', '"foo"']),
+        ({"specs": [{"a": None, "bar": 1, "phases": [FOO | {"needs": []}]}]}, ['"bar"', '"foo"']),
+        ({"specs": [{"a": {"bar": 1}}, FOO]}, ['"bar"', '"foo"']),
+        ({"specs": [{"a": "pytest -q", "check": "make c"}, FOO]}, ['"foo"']),
+        ({"specs": [{"- run": "make a", "id": "a", "bar": 1}, FOO]}, ['"bar"', '"foo"']),
+        ({"specs": {"a": {"bar": 1}, "b": {"foo": 1, "needs": ["a"]}}}, ['"bar"', '"foo"']),
+        ({"specs": {"a": "make a", "b": {"foo": 1}}}, ['"foo"']),
+        ({"specs": {"id": "a", "bar": 1}}, ['"bar"']),
+        ({"specs": [{"id": "a", "tasks": [{"id": "c", "bar": 1}]}, FOO]}, ['"bar"', '"foo"']),
+    ],
+)
+def test_all_unknown_keys_are_told_at_once(keys: dict[str, Any], also: list[str]) -> None:
+    """What is wrong with an entry, or with the key of the children, hides nothing below it."""
+    said = refusals(keys)
+    for words in also:
+        assert f"unknown key {words}" in said
+    assert "is not declared here" not in said and "would never be used" not in said
 
 
 def test_an_entry_needs_a_name() -> None:
@@ -419,7 +456,10 @@ def test_front_matter_that_is_no_mapping() -> None:
     """A list or a word as front matter is refused; nothing at all is fine."""
     assert "front matter must be keys and values" in refusals(["a"])
     assert "front matter must be keys and values" in refusals("word")
-    assert read_outline(marked(None), "", type_name="plan", types=TYPES, fallback_id="x", source="f").id == "x"
+    keys = marked(None)
+    found = Findings("f")
+    empty = read_outline(keys, "", type_name="plan", types=TYPES, fallback_id="x", findings=found)
+    assert empty.id == "x"
 
 
 WORK = {"title": "T", "body": "B", "files": ("f",), "run": ("r",), "agent": "a", "check": "c"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopr.core.outline import Artifact, Entry, read_outline
+from loopr.core.outline import Artifact, Entry, Findings, read_outline
 from loopr.core.policy import default_types
 from loopr.errors import PlanError
 
@@ -16,7 +16,7 @@ TYPES = default_types()
 def read(body: str, type_name: str = "plan", body_line: int = 1) -> Artifact:
     """Read a document without front matter."""
     return read_outline(
-        None, body, type_name=type_name, types=TYPES, fallback_id="x", source="f.md", body_line=body_line
+        None, body, type_name=type_name, types=TYPES, fallback_id="x", findings=Findings("f.md"), body_line=body_line
     )
 
 

@@ -173,6 +173,15 @@ def test_several_mistakes_are_told_at_once() -> None:
     assert len(caught.value.problems) == 3
 
 
+def test_a_key_that_comes_again_hides_nothing() -> None:
+    """A key that is there twice is told with all that is wrong with the others."""
+    text = "id: p\nid: q\nspecs:\n- {id: a, foo: 1}\n- {id: b, id: c}"
+    with pytest.raises(PlanError) as caught:
+        parse_artifact(front(text), "p", type_name="plan", types=TYPES, fallback_id="p")
+    said = [each.message.partition(",")[0] for each in caught.value.problems]
+    assert said == ['the key "id" is here twice', 'unknown key "foo"', 'the key "id" is here twice']
+
+
 def test_a_title_with_escapes_is_one_clean_line(tmp_path: Path) -> None:
     """Newlines become blanks and terminal escapes go, whatever way they were written."""
     path = tmp_path / "plan.md"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopr.core.outline import Artifact, MarkedMap, MarkedScalar, identity, read_outline
+from loopr.core.outline import Artifact, Findings, MarkedMap, MarkedScalar, identity, read_outline
 from loopr.core.policy import default_types
 from loopr.errors import PlanError
 from loopr.world.artifacts import digest, parse_artifact, read_artifact_file
@@ -174,7 +174,7 @@ def test_scalars_mean_what_yaml_says(text: str) -> None:
 )
 def test_kinds_of_scalars(scalar: str, value: object) -> None:
     """Plain scalars are what the core schema of YAML 1.2 says, quoted ones are texts, dates too."""
-    tree = parse_front_matter(f"a: {scalar}\n", "f.md")
+    tree = parse_front_matter(f"a: {scalar}\n", Findings("f.md"))
     assert isinstance(tree, MarkedMap)
     found = tree.pairs[0].value
     assert isinstance(found, MarkedScalar)
