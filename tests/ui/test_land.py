@@ -243,13 +243,13 @@ def test_beside_an_engine(shop: Desk, ground: Ground) -> None:
 
 
 def test_a_branch_that_loops_would_be_blamed_for(shop: Desk, ground: Ground) -> None:
-    """While attempts are at work, a branch that no checkout has is not moved behind their backs."""
+    """While loops are at work, a branch that no checkout has is not moved behind their backs."""
     shop.write("loopr.yml", COMMANDS)
     shop.start(flat(["x"], "q"), "q.md")
     shop.choose()
     git(shop.folder, "branch", "next")
     answer = shop("land", "p", "-y", "--onto", "next")
-    assert (answer.code, "would be blamed" in answer.err) == (1, True)
+    assert (answer.code, "refused: loops are at work" in answer.err) == (1, True)
     assert shop("land", "p", "-y").code == 0
 
 

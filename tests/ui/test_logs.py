@@ -150,14 +150,17 @@ def test_a_review_that_has_parked_is_named(shop: Desk, runs: Runs) -> None:
     assert shop("logs", "a", "--review").out == "no such tool\n"
 
 
-def test_an_earlier_generation_is_named(shop: Desk, runs: Runs) -> None:
-    """While a new generation has no output, that of the one before is shown, and said to be that."""
+def test_the_work_before_is_named(shop: Desk, runs: Runs) -> None:
+    """While work that is done anew has no output, that of the work before is shown and said to be."""
     folder = wrote(runs, "p.a.g1", 1, "old\n")
     ended(folder)
     shop.end("p/a", Failure.CONFIG, "no make")
     shop.wish(wishes.renew, "p/a", "ada")
     answer = shop("logs", "a")
-    assert (answer.out, "earlier generation" in answer.err) == ("old\n", True)
+    assert answer.out == "old\n"
+    assert "this is try 1, of the work before p/a was to be done anew" in answer.err
+    assert "no try of it has any output" in answer.err
+    assert "generation" not in answer.err
 
 
 def test_bytes_stay_bytes(shop: Desk, runs: Runs) -> None:

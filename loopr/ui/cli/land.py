@@ -230,7 +230,7 @@ def _suspicious(ground: Ground, scene: Scene, onto: str) -> Iterator[Problem]:
     from loopr.world.repo.ground import HEADS
 
     if scene.occupancy.total and not holders(ground, HEADS + onto):
-        words = f"attempts are at work, and {onto} is checked out nowhere: they would be blamed for its move"
+        words = f"loops are at work, and {onto} is checked out nowhere: they would be blamed for its move"
         yield Problem(words, hint=f"check {onto} out in some folder, or wait until nothing runs")
 
 

@@ -125,7 +125,7 @@ def logs_verb(
     unveiled: bool,
     only_errors: bool,
 ) -> None:
-    """Print the output of a loop's latest attempt; of a plan or a parent the last lines of all below it.
+    """Print the output of a loop's latest try; of a plan or a parent the last lines of all below it.
 
     Standard output comes first, then standard error if there is any. With -f a loop that has not begun is waited for,
     and with --json each line is a document of its own.
@@ -157,7 +157,7 @@ def _is_done(frame: Frame, text: str, wanted: Wanted, unveiled: Veil | None) -> 
     whole = is_about_all(scene, top, wanted)
     newest = wanted.attempt is None and wanted.iteration is None and not wanted.step
     if wanted.following and frame.as_json and not newest:
-        raise UserError("--json with -f follows the latest attempt", hint="leave the other options out")
+        raise UserError("--json with -f follows the latest try", hint="leave the other options out")
     if wanted.following and not whole and not top.attempt and not below.await_beginning(frame, top):
         return False
     if wanted.following and newest and (whole or frame.as_json):
@@ -240,7 +240,8 @@ def _remark(frame: Frame, chosen: Chosen, wrote: bool, following: bool) -> None:
     loop, outcome = chosen.loop, logs.outcome_of(chosen.folders[-1])
     what = f"{'the ' + chosen.step + ' of ' if chosen.step else ''}try {chosen.attempt}"
     if chosen.generation != loop.generation:
-        frame.note(f"this is of an earlier generation of {loop.id}; the present one has no output yet")
+        earlier = f"try {chosen.attempt}, of the work before {loop.id} was to be done anew"
+        frame.note(f"this is {earlier}; since then no try of it has any output")
     elif loop.lease is not None and loop.lease.attempt > chosen.attempt:
         frame.note(f"try {loop.lease.attempt} has no output yet; this is try {chosen.attempt}")
     if not wrote:
