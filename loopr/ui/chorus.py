@@ -17,6 +17,7 @@ from loopr.core.model import Loop, Status
 from loopr.ui import logs
 from loopr.ui.outputs import RUNNING, Wanted
 from loopr.ui.picture import Tail
+from loopr.ui.preparing import has_begun, steps_before
 from loopr.ui.saying import stream_of
 from loopr.world.launcher.words import Outcome
 from loopr.world.runs import Runs
@@ -62,21 +63,35 @@ class _Voice:
         self.loop, self.attempt = loop, attempt
         self.folder: Path | None = None
         self._tail, self._flows = tail, list[_Flow]()
+        # of the steps that run first; None once the command has begun
+        self._before: dict[Path, list[_Flow]] | None = {}
 
     def open(self, runs: Runs, veil: Callable[[Loop], Veil], wanted: Wanted) -> None:
-        """Look for its folder, where that is not found yet."""
+        """Look for its folder, where that is not found yet, and for steps before its command."""
         found = logs.find_attempt(runs, self.loop, self.attempt) if self.folder is None else None
         if found is not None:
             self.folder, hides = found.folder, veil(self.loop)
-            self._flows = [_Flow(stream_of(found.folder, name, raw=wanted.raw), hides) for name in wanted.names]
+            self._flows = _flows(found.folder, hides, wanted)
+        if self.folder is not None and self._before is not None and not has_begun(self.folder):
+            for each in steps_before(self.folder):
+                if each not in self._before:
+                    self._before[each] = _flows(each, veil(self.loop), wanted)
 
     def read(self, *, last: bool) -> Iterator[Line]:
         """Give what is new; the first time only the tail of it, where that is wanted."""
-        for flow in self._flows:
-            lines: Sequence[bytes] = list(flow.read(last=last))
+        begun = self.folder is not None and has_begun(self.folder)
+        before = [flow for flows in (self._before or {}).values() for flow in flows]
+        for flow in [*before, *self._flows]:
+            lines: Sequence[bytes] = list(flow.read(last=last or (begun and flow in before)))
             lines = lines if self._tail is None else lines[len(lines) - min(self._tail, len(lines)) :]
             yield from (Line(self.loop.id, self.attempt, flow.name, text) for text in lines)
         self._tail = None if self._flows else self._tail
+        self._before = None if begun else self._before
+
+
+def _flows(folder: Path, veil: Veil, wanted: Wanted) -> list[_Flow]:
+    """Open the outputs of a run that are wanted."""
+    return [_Flow(stream_of(folder, name, raw=wanted.raw), veil) for name in wanted.names]
 
 
 class Chorus:

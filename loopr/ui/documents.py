@@ -104,6 +104,7 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     engine = workspace.engine()
     body = views.status(seen.scene, seen.now, engine, _to_start(workspace, seen.scene))
     body["unread"] = unread_anywhere(workspace, seen.scene)
+    body["setups"] = setups_now(workspace, seen)
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
     body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]
     body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine, body["ready"])])
@@ -154,7 +155,18 @@ def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     body = views.why(seen.scene, found, seen.now, told)
     tell_landing(body["gates"], workspace.engine())
     body["gates"] = [_with_lookalikes(workspace, seen.scene, found, each) for each in body["gates"]]
-    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,)))}
+    setup = next((each for each in setups_now(workspace, seen, found) if each["loop"] == found.id), None)
+    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,))), "setup": setup}
+
+
+def setups_now(workspace: Workspace, seen: Scenery, top: Loop | None = None) -> list[Row]:
+    """List the worktrees that are being set up, all or those of a loop and below it."""
+    if not seen.scene.tree.by_status[Status.LEASED]:
+        return []
+    from loopr.ui.preparing import setups_of  # slow to import, and seldom needed
+
+    found = setups_of(workspace).within(seen.scene, (top.id,) if top is not None else ())
+    return [each.row(seen.now) for each in found]
 
 
 def _probe(workspace: Workspace, scene: Scene) -> None:

@@ -18,6 +18,7 @@ from loopr.core.states import people_say
 from loopr.errors import LooprError, NotFound, UserError
 from loopr.ui import logs, story, views
 from loopr.ui.names import find_id
+from loopr.ui.preparing import outputs_of
 from loopr.ui.saying import stream_of
 from loopr.ui.verdicts import judge_in, last_no
 from loopr.wiring import Workspace
@@ -76,7 +77,7 @@ def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:
     found = logs.find_attempt(runs, loop, attempt)
     if found is None:
         raise _none_yet(runs, loop, attempt)
-    folders = logs.steps_of(found.folder, step) if step else [found.folder]
+    folders = logs.steps_of(found.folder, step) if step else outputs_of(found.folder)
     if not folders:
         hint = f"`loopr logs {loop.id}` shows what its command has written"
         raise NotFound(f"try {found.attempt} of {loop.id} has no {step} yet", hint=hint)
@@ -89,7 +90,8 @@ def choose_below(workspace: Workspace, scene: Scene, top: Loop, wanted: Wanted) 
     for loop in scene.tree.walk(top.id):
         known = logs.find_attempt(runs, loop) if loop.attempt else None
         if known is not None:
-            folders = logs.steps_of(known.folder, wanted.step) if wanted.step else [known.folder]
+            step, folder = wanted.step, known.folder
+            folders = logs.steps_of(folder, step) if step else outputs_of(folder)
             found.append(Chosen(loop, known.attempt, known.generation, folders, wanted.step))
     return found
 
@@ -97,10 +99,12 @@ def choose_below(workspace: Workspace, scene: Scene, top: Loop, wanted: Wanted) 
 def judge_of(workspace: Workspace, chosen: Chosen) -> str:
     """Name the kind of judge that has refused an attempt and has a run of its own there."""
     loop, generation = chosen.loop, generation_name(chosen.loop.id, chosen.generation)
-    refusal = Runs(workspace.place.state).refusal(generation, chosen.attempt)
+    runs = Runs(workspace.place.state)
+    refusal = runs.refusal(generation, chosen.attempt)
+    folder = runs.folder(generation, chosen.attempt)
     latest = (chosen.generation, chosen.attempt) == (loop.generation, loop.attempt)
     judge = judge_in(refusal.reason) if refusal is not None else last_no(loop) if latest else ""
-    return judge if judge and logs.steps_of(chosen.folders[0], judge) else ""
+    return judge if judge and logs.steps_of(folder, judge) else ""
 
 
 def last_of(folder: Path, name: str, wanted: Wanted) -> bytes:
@@ -187,7 +191,7 @@ def _body(workspace: Workspace, found: Chosen, wanted: Wanted) -> views.Row:
             texts[Path(name).stem] = veil.over_bytes(raw).decode("utf-8", "replace")
         rows.append(
             {
-                "step": "run" if not found.step else folder.name,
+                "step": "run" if folder.name.isdigit() else folder.name,
                 "folder": str(folder),
                 "ended": outcome is not None,
                 "reason": outcome.reason if outcome else None,

@@ -19,6 +19,7 @@ from loopr.core.grouping import queue_depth
 from loopr.core.model import Loop
 from loopr.core.workspace_events import ProblemSeen
 from loopr.ui.picture import IsHome, Newest, Tail, at_rest, last_word, no_news, picture, tops_of
+from loopr.ui.preparing import NO_SETUPS, Reminder, Setups
 from loopr.ui.render import Paint, columns, fit
 from loopr.ui.telling import tell
 from loopr.ui.terminal import Terminal
@@ -52,10 +53,15 @@ class Progress:
         plans: Sequence[str] = (),
         is_home: IsHome = lambda forest, plan: False,
         newest: Newest = no_news,
+        setups: Setups = NO_SETUPS,
         size: Size | None = None,
         terminal: Terminal | None = None,
     ) -> None:
-        """Show some subtrees, or everything; `size` says how large the screen is now, else stderr's terminal does."""
+        """Show some subtrees, or everything.
+
+        `size` says how large the screen is now, else stderr's terminal does; `setups` finds the
+        loops whose worktree is being set up.
+        """
         self._screen = Screen(write, size or partial(_size_of_stderr, width, height), terminal)
         self._live, self._width, self._paint, self._plans = live, width, paint, tuple(plans)
         self._is_home, self._newest = is_home, newest
@@ -64,6 +70,7 @@ class Progress:
         self._begun = self._closed = False
         self._warned = ""
         self._told, self._counted_at = dict[str, int](), 0
+        self._setups, self._reminder = setups, Reminder(setups, self._plans)
         self._rest = ""
 
     def show(self, forest: Forest, events: Sequence[Event], now: int, tail: Tail) -> None:
@@ -114,9 +121,10 @@ class Progress:
             self._tell_waits(forest, now)
 
     def _tell_waits(self, forest: Forest, now: int) -> None:
-        """Say what no event tells: once for which budgets all wait, and again and again that a queue is too long.
+        """Say what no event tells.
 
-        Looked at once a second.
+        For which budgets all wait is said once; that a worktree is being set up or a queue is too
+        long again and again. Looked at once a second.
         """
         if abs(now - self._counted_at) < QUEUE_MS:
             return
@@ -130,6 +138,8 @@ class Progress:
             del self._told[QUEUE]
         self._screen.print([f"{say_clock(now, now)} {words}" for key, words in found.items() if key not in self._told])
         self._told = {key: self._told.get(key, now) for key in found}
+        due = self._reminder.due(forest, now)
+        self._screen.print([f"{say_clock(now, now)} {each}" for each in due])
 
     def close(self, forest: Forest, now: int) -> None:
         """Take the picture away and say the last word, once."""
@@ -157,7 +167,7 @@ class Progress:
         if read_at is None or abs(now - read_at) >= TAIL_MS:
             if len(self._tails) >= 1000:  # of attempts that are long over
                 self._tails.clear()
-            self._tails[loop.lease_id] = now, (text := tail(loop))
+            self._tails[loop.lease_id] = now, (text := self._setups.tail(loop, tail))
         return text
 
 
@@ -251,7 +261,13 @@ def clip(text: str, width: int) -> str:
     return "".join(kept) + ("\x1b[0m" if color else "")
 
 
-def on_stderr(color: bool, plans: Sequence[str], is_home: IsHome, newest: Newest = no_news) -> Progress:
+def on_stderr(
+    color: bool,
+    plans: Sequence[str],
+    is_home: IsHome,
+    newest: Newest = no_news,
+    setups: Setups = NO_SETUPS,
+) -> Progress:
     """Make the progress of a verb: live where stderr is a terminal that can be drawn on, in lines elsewhere."""
     live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
     width, height = _size_of_stderr(*USUAL)
@@ -264,6 +280,7 @@ def on_stderr(color: bool, plans: Sequence[str], is_home: IsHome, newest: Newest
         plans=plans,
         is_home=is_home,
         newest=newest,
+        setups=setups,
         terminal=Terminal.behind_of(sys.stderr.fileno()) if live else None,
     )
 

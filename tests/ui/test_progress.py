@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,8 +16,12 @@ from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.model import Failure, Loop
 from loopr.core.policy import Budget, Policy
+from loopr.ui.preparing import NO_SETUPS, Setups
 from loopr.ui.progress import Progress, clip
 from loopr.ui.render import Paint, columns
+from loopr.world.launcher.proc import boot_id, start_time
+from loopr.world.launcher.words import OUTCOME, RUN, Outcome, Run
+from loopr.world.runs import Runs
 from tests.core.stories import Story, go_on, settings
 from tests.ui.scenes import NOON
 from tests.ui.terminals import Line
@@ -416,18 +422,64 @@ def test_the_last_word_names_what_a_person_must_write() -> None:
     assert lines[-2:] == ["waiting  … and 2 more", "next: `loopr why p/s00`"]
 
 
+def test_a_setup_that_takes_long(tmp_path: Path) -> None:
+    """A worktree that is being set up is told after two seconds and then each minute."""
+    piped = Piped(plans=("auth",))
+    piped("plan auth: tokens\nplan other: x\nchoose auth/tokens other/x")
+    folders = [being_set_up(tmp_path, each, NOON) for each in ("auth.tokens.g1", "other.x.g1")]
+    piped.progress = Progress(
+        piped.written.append,
+        live=False,
+        width=80,
+        height=0,
+        paint=Paint(False),
+        plans=("auth",),
+        setups=Setups(tmp_path),
+    )
+    piped.show()
+    piped.lines()
+
+    def told(secs: int) -> list[str]:
+        piped(f"wait {secs}s")
+        return [line for line in piped.lines() if "tokens" in line or "other" in line]
+
+    assert told(1) == []
+    words = "being set up for {}: `loopr logs -f auth/tokens`"
+    assert told(2) == [f"12:00:03 auth/tokens  {words.format('3 s')}"]
+    assert told(30) == []
+    assert told(30) == [f"12:01:03 auth/tokens  {words.format('1 min 3 s')}"]
+    (folders[0] / OUTCOME).write_text(json.dumps(Outcome("exited", 0)._asdict()))
+    assert told(90) == []
+
+
 # --- on a terminal ------------------------------------------------------------------------------------------------
 
 
 class Drawn(Watched):
     """A story that is drawn on a terminal."""
 
-    def __init__(self, line: Line, policy: Policy | None = None, plans: tuple[str, ...] = (), color: bool = False):
+    def __init__(
+        self,
+        line: Line,
+        policy: Policy | None = None,
+        plans: tuple[str, ...] = (),
+        color: bool = False,
+        setups: Setups = NO_SETUPS,
+    ):
         self.line = line
         line.write("$ loopr run\r\n")
         paint, (width, height) = Paint(color), line.size()
         super().__init__(
-            Progress(line.write, live=True, width=width, height=height, paint=paint, plans=plans, size=line.size),
+            Progress(
+                line.write,
+                live=True,
+                width=width,
+                height=height,
+                paint=paint,
+                plans=plans,
+                setups=setups,
+                size=line.size,
+            ),
             policy,
         )
 
@@ -444,6 +496,27 @@ def line() -> Iterator[Line]:
     found = Line(80, 24)
     yield found
     found.close()
+
+
+def test_the_picture_has_the_last_line_of_a_setup(tmp_path: Path) -> None:
+    """The last line of what sets a worktree up stands there without keys."""
+    wide = Line(160, 24)
+    drawn = Drawn(wide, setups=Setups(tmp_path, lambda text: text.replace("key", "[hidden]")))
+    drawn("plan auth: tokens\nchoose auth/tokens")
+    (being_set_up(tmp_path, "auth.tokens.g1", NOON) / "stdout.log").write_text("one\ngot key\n")
+    words = "being set up, `loopr logs -f auth/tokens`: got [hidden]"
+    assert any(each.endswith(words) for each in drawn.later(1_500))
+    wide.close()
+
+
+def being_set_up(state: Path, name: str, since: int) -> Path:
+    """Leave the claim of a setup that this process runs, and return its folder."""
+    folder = Runs(state).ensure(name, 1, "setup")
+    pid, start = os.getpid(), start_time(os.getpid())
+    alive = pid, start, pid, start
+    run = Run("x", boot_id(), 0, *alive, since, 0, (), "", "", "", 0, 0, 0, 0, 20, 12)
+    (folder / RUN).write_text(json.dumps(run._asdict()))
+    return folder
 
 
 def said(loop: Loop) -> str:

@@ -32,6 +32,7 @@ from loopr.ui.outputs import (
     outputs_document,
     veil_for,
 )
+from loopr.ui.preparing import has_begun, outputs_of, steps_before
 from loopr.ui.saying import stream_of
 from loopr.ui.verdicts import output_of
 from loopr.world.launcher.words import STREAMS
@@ -179,9 +180,11 @@ def _is_done(frame: Frame, text: str, wanted: Wanted, unveiled: Veil | None) -> 
 def _print(frame: Frame, sink: Sink, chosen: Chosen, wanted: Wanted) -> bool:
     """Print what there is, then, if that is wanted, what comes; say whether there was anything."""
     names, tail = wanted.names, wanted.tail
-    heading = _headings(sink, plain=chosen.folders[0] / names[0] if len(chosen.folders) == 1 else None)
+    first = chosen.folders[0]
+    bare = len(chosen.folders) == 1 and bool(chosen.step or first.name.isdigit())
+    heading = _headings(sink, plain=first / names[0] if bare else None)
     wrote = False
-    for folder in chosen.folders:
+    for folder in _in_turn(frame, chosen) if wanted.following else chosen.folders:
         streams = [stream_of(folder, name, raw=wanted.raw) for name in names]
         for stream in streams:
             pieces = stream.read() if tail is None else [logs.last_lines(stream.read(), tail)]
@@ -189,7 +192,7 @@ def _print(frame: Frame, sink: Sink, chosen: Chosen, wanted: Wanted) -> bool:
                 heading(folder / stream.name)
                 sink.write(piece)
                 wrote = True
-        if wanted.following and folder == chosen.folders[-1]:
+        if wanted.following and folder not in chosen.folders[:-1]:
             for name, piece in _followed(frame, chosen, folder, streams):
                 heading(folder / name)
                 sink.write(piece)
@@ -210,6 +213,31 @@ def _headings(sink: Sink, plain: Path | None) -> Callable[[Path], None]:
             last = log
 
     return heading
+
+
+def _in_turn(frame: Frame, chosen: Chosen) -> Iterator[Path]:
+    """Give the runs that are followed; before a command that has not begun, what runs first."""
+    main, given = chosen.folders[-1], set[Path]()
+    while main.name.isdigit() and not has_begun(main):
+        lives = _lives(frame, chosen)  # asked first: what has begun until then is found below
+        fresh = next((each for each in steps_before(main) if each not in given), None)
+        if fresh is not None:
+            given.add(fresh)
+            yield fresh
+        elif lives:
+            time.sleep(TICK_SECS)
+        else:
+            break
+    if given:
+        yield from (each for each in steps_before(main) if each not in given)
+    yield from chosen.folders
+
+
+def _lives(frame: Frame, chosen: Chosen) -> bool:
+    """Say whether an attempt may still write, as the journal says now."""
+    with frame.workspace.journal() as journal:
+        body = journal.row("loops", chosen.loop.id)
+    return body is not None and _goes_on(json.loads(body, object_pairs_hook=decode_loop), chosen)
 
 
 def _followed(frame: Frame, chosen: Chosen, folder: Path, streams: list[logs.Stream]) -> Iterator[tuple[str, bytes]]:
@@ -237,8 +265,11 @@ def _goes_on(loop: Loop, chosen: Chosen) -> bool:
 
 def _remark(frame: Frame, chosen: Chosen, wrote: bool, following: bool) -> None:
     """Say what the output does not: that there is none, that it is an old one, how the attempt ended."""
-    loop, outcome = chosen.loop, logs.outcome_of(chosen.folders[-1])
-    what = f"{'the ' + chosen.step + ' of ' if chosen.step else ''}try {chosen.attempt}"
+    loop, last = chosen.loop, chosen.folders[-1]
+    last = outputs_of(last)[-1] if last.name.isdigit() else last
+    outcome = logs.outcome_of(last)
+    step = chosen.step or ("" if last.name.isdigit() else last.name.partition(".")[0])
+    what = f"{f'the {step} of ' if step else ''}try {chosen.attempt}"
     if chosen.generation != loop.generation:
         earlier = f"try {chosen.attempt}, of the work before {loop.id} was to be done anew"
         frame.note(f"this is {earlier}; since then no try of it has any output")

@@ -21,7 +21,8 @@ from loopr.ui.driving import again, drive, limit_of
 from loopr.ui.gate import pass_gate
 from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.offers import ask_on_offers
-from loopr.ui.progress import on_stderr
+from loopr.ui.preparing import setups_of
+from loopr.ui.progress import Progress, on_stderr
 from loopr.ui.unfinished import unfinished, unfinished_line
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.lock import Holder, end_at_once
@@ -55,11 +56,17 @@ def run_verb(frame: Frame, *, once: bool, span: str | None, stay: bool, backgrou
         ask_on_offers(driver.engine, (), word_of(frame))
         for each in sorted(driver.forest.tree.offered):
             frame.note(f"offered: {render.plain(offered_words(driver.forest, driver.forest.loops[each]))}")
-        progress = on_stderr(frame.color, (), partial(is_home, frame.workspace), partial(newer_inputs, frame.workspace))
+        progress = _progress(frame)
         driven = drive(driver, (), progress, limit=limit)
         if frame.as_json:
             frame.document(views.tree(driver.forest, driven.now, str(frame.workspace.place.root)))
         return driven.code
+
+
+def _progress(frame: Frame) -> Progress:
+    """Make the progress of all that is there."""
+    told = partial(is_home, frame.workspace), partial(newer_inputs, frame.workspace)
+    return on_stderr(frame.color, (), *told, setups_of(frame.workspace))
 
 
 @click.command("stop")

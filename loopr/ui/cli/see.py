@@ -57,7 +57,7 @@ def draw_tree(frame: Frame, *, loop: str | None, everything: bool, depth: int | 
     room = 0 if everything or depth is not None else max(ROOM, frame.height - 4)
     queued = queue(scene, now)
     paint, is_ready = render.Paint(frame.color), stands.readiness(scene, now) if queued.ready else _is_not_ready
-    lines, said = fold(scene, tops, room, depth), _last_words(frame, scene)
+    lines, said = fold(scene, tops, room, depth), _last_words(frame, seen)
     frame.lines(render.tree_lines(scene, lines, now, frame.room, paint, said=said, is_ready=is_ready, whole=True))
     alone = unattended(scene, now, frame.workspace.engine())
     drawn = [line.loop for line in lines if line.loop is not None]
@@ -84,14 +84,24 @@ def tell_unread(frame: Frame, rows: list[views.Row]) -> None:
     frame.lines(paint("warn", line) for line in [*lines, *more])
 
 
-def _last_words(frame: Frame, scene: Scene) -> render.Said:
-    """Make what finds the last thing that the agent of a loop said; what knows agents is imported if any may work."""
+def _last_words(frame: Frame, seen: Scenery) -> render.Said:
+    """Make what finds the last thing that the agent of a loop said, or that it is being set up.
+
+    What knows agents is imported if any may work.
+    """
+    scene = seen.scene
+    setups = dict[str, str]()
+    if rows := documents.setups_now(frame.workspace, seen):
+        from loopr.ui.preparing import words_of
+
+        setups = {each["loop"]: words_of(each) for each in rows}
     if not scene.tree.by_status[Status.RUNNING]:
-        return lambda loop: ""
+        return lambda loop: setups.get(loop.id, "")
     from loopr.ui.saying import last_words, of_agents
     from loopr.world.runs import Runs
 
-    return of_agents(last_words(Runs(frame.workspace.place.state), frame.workspace.hide))
+    said = of_agents(last_words(Runs(frame.workspace.place.state), frame.workspace.hide))
+    return lambda loop: setups.get(loop.id) or said(loop)
 
 
 def _is_not_ready(loop: Loop) -> bool:
@@ -314,6 +324,11 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
         lines += render.wrap(f"  {judge:9} ", said, frame.width)
     for word, text in needed.below(scene, loop):
         lines += render.wrap(f"  {word:9} ", render.plain(text), frame.width)
+    if body["setup"]:
+        from loopr.ui.preparing import words_of
+
+        told = f"{words_of(body['setup'])}; its output is in {body['setup']['folder']}"
+        lines += render.wrap(f"  {'setup':9} ", render.plain(told), frame.width)
     for row in body["unread"]:
         lines += render.wrap(f"  {'':9} ", render.plain(words(row)), frame.width)
     if loop.status is Status.PENDING:

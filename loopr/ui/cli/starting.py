@@ -35,6 +35,7 @@ from loopr.ui.gate import pass_gate
 from loopr.ui.idle import NOTHING_TO_DO
 from loopr.ui.newer_inputs import newer_inputs
 from loopr.ui.older import doubt_lines, some
+from loopr.ui.preparing import setups_of
 from loopr.ui.progress import on_stderr
 from loopr.ui.requests import Confirm, Plan, read_plans
 from loopr.ui.times import localized
@@ -99,7 +100,8 @@ def _foretell(frame: Frame, found: Sequence[Plan], asked: Asked) -> int:
 def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None, wants: Wants) -> int:
     """Enqueue and drive; where an engine serves the workspace already, enqueue and follow it."""
     workspace, ids = frame.workspace, [plan.id for plan in found]
-    progress = on_stderr(frame.color, ids, partial(is_home, workspace), partial(newer_inputs, workspace))
+    told = partial(is_home, workspace), partial(newer_inputs, workspace)
+    progress = on_stderr(frame.color, ids, *told, setups_of(workspace))
     stays = limit is not None and limit.stays
     try:
         with workspace.serve(stays=stays) as driver:

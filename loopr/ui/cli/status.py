@@ -68,6 +68,7 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         ("ready", str(body["ready"]) if body["ready"] else ""),
         ("stands", ", ".join(f"{each['id']} is stuck" for each in body["plans"] if each["stranded"])),
         ("host", seen.scene.shared.host[0]),
+        *zip(chain(("setup",), repeat("")), _setups(body["setups"]), strict=False),
     ]
     lines = render.block(pairs, frame.room)
     if len(body["projects"]) > 1:
@@ -85,6 +86,16 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
             lines += [f"  {first}", *(f"    {line}" for line in more)]
     lines += ["", *(render.plain(_moved_words(each)) for each in body["moved"])] if body["moved"] else []
     return lines + [f"warning: {localized(render.plain(each), seen.now)}" for each in body["warnings"]]
+
+
+def _setups(rows: list[views.Row]) -> list[str]:
+    """Say which worktrees are being set up, the oldest first."""
+    if not rows:
+        return []
+    from loopr.ui.preparing import words_of  # seldom needed
+
+    lines = [f"{each['loop']} is {words_of(each)}" for each in rows[:MOST_SHOWN]]
+    return lines + ([f"… and {len(rows) - MOST_SHOWN} more"] if len(rows) > MOST_SHOWN else [])
 
 
 def _needs(rows: list[views.Row], width: int) -> list[str]:

@@ -20,6 +20,7 @@ from loopr.ui.convoys import find_convoy
 from loopr.ui.following import follow
 from loopr.ui.groups import CONVOY, PROJECT, plans_of
 from loopr.ui.names import find_id
+from loopr.ui.preparing import setups_of
 from loopr.ui.progress import on_stderr
 from loopr.ui.stands import word_of
 from loopr.ui.telling import within
@@ -41,7 +42,8 @@ def wait_verb(frame: Frame, names: tuple[str, ...], timeout: str | None) -> int:
     loops = members(known, wanted)
     if not loops:
         return _wait_for_nobody(frame, wanted)
-    show = on_stderr(frame.color, loops, partial(is_home, frame.workspace))
+    setups = setups_of(frame.workspace)
+    show = on_stderr(frame.color, loops, partial(is_home, frame.workspace), setups=setups)
 
     def over(forest: Forest, now: int) -> bool:
         return is_settled(forest, now, members(forest, wanted))
