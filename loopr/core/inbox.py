@@ -15,10 +15,10 @@ from loopr.core.model import Loop, Status
 from loopr.core.offering import file_of, is_foreign, is_replaced, is_to_be_made_anew, offered_words, words_for
 from loopr.core.scene import Scene
 from loopr.core.staleness import stale_below
-from loopr.core.tips import BRANCH_PLACE
+from loopr.core.tips import BRANCH_PLACE, UPDATE_PLACE
 
 APPROVAL, OFFERED, FILE, PARKED, FAILED = "approval", "offered", "file", "parked", "failed"
-STALE, BRANCH, HOME, SETTINGS = "stale", "branch", "home", "settings"
+STALE, BRANCH, UPDATE, HOME, SETTINGS = "stale", "branch", "update", "home", "settings"
 ASKED = "the check said yes; a person must too"
 MOST_TYPED = 5  # names in one command
 
@@ -143,6 +143,14 @@ def _branches(scene: Scene, beside: Beside) -> Iterator[Call]:
             yield Call(BRANCH, (plan,), text, f"loopr adopt {plan}", False)
 
 
+def _updates(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the plans that have not taken their base: it does not fit, or a judge said no."""
+    for plan in scene.tree.children(None):
+        text = scene.shared.problems.get(f"{UPDATE_PLACE}{plan}")
+        if text and not scene.tree.called_off(plan):
+            yield Call(UPDATE, (plan,), text, f"loopr update {plan}", False)
+
+
 def land_line(scene: Scene, plan: str) -> str:
     """Return the command that brings a plan home; one that began at no branch is told where to."""
     bound = scene.shared.plans.get(plan)
@@ -171,6 +179,7 @@ _ROWS: tuple[Callable[[Scene, Beside], Iterable[Call]], ...] = (
     _stale,
     _kept,
     _branches,
+    _updates,
     _home,
     _settings,
 )

@@ -17,6 +17,7 @@ from loopr.core.offers import MOST_NAMED
 from loopr.core.policy import encode_policy
 from loopr.core.redoing import begin_daily
 from loopr.core.scene import Scene
+from loopr.core.taking import clear_refusal
 
 
 def _policy_seen(scene: Scene, seen: o.PolicySeen, now: int) -> Iterator[Event]:
@@ -86,6 +87,8 @@ def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event
 def _came_home(scene: Scene, seen: o.CameHome, now: int) -> Iterator[Event]:
     """A plan is home, or what of it has landed."""
     yield w.PlanCameHome(seen.plan, seen.branch, seen.commit, seen.partial)
+    if not seen.partial:  # what its branch lacks of the base is of no interest any more
+        yield from clear_refusal(scene, seen.plan)
 
 
 def _growth_seen(scene: Scene, seen: o.GrowthSeen, now: int) -> Iterator[Event]:

@@ -15,6 +15,7 @@ from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.plan_events import InputsMoved
 from loopr.core.redoing import ask_redo, next_round
 from loopr.core.scene import Scene
+from loopr.core.tips import UPDATE_PLACE
 
 MOST_NAMED = 3
 ITS_INPUTS = "its inputs"
@@ -53,6 +54,8 @@ def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
     bound = scene.shared.plans.get(plan)
     if bound is not None and said.base not in ("", bound.base_commit):
         yield w.PlanBound(plan, *bound._replace(base_commit=said.base))
+    if said.base:
+        yield from clear_refusal(scene, plan)
     if said.others:
         yield from next_round(scene, plan)
     for each in said.others:
@@ -64,6 +67,13 @@ def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
             yield Renewed(name, ITS_INPUTS, loop.generation + 1, why)
         elif loop is not None and (loop.status in _AT_WORK or _is_judged_next(loop)):
             yield InputsMoved(name, why)
+
+
+def clear_refusal(scene: Scene, plan: str) -> Iterator[Event]:
+    """Take back that a plan has not taken its base, where that was reported."""
+    place = f"{UPDATE_PLACE}{plan}"
+    if place in scene.shared.problems:
+        yield w.ProblemGone(place)
 
 
 def _is_judged_next(loop: Loop) -> bool:

@@ -13,6 +13,9 @@ STARTED, LANDED, ADOPTED, UPDATED, BEGUN_AGAIN = "started", "landed", "adopted",
 BRANCH_PLACE = "branch of "
 """How the place begins of what a person is to know of a plan's branch."""
 
+UPDATE_PLACE = "update of "
+"""How the place begins of why a plan has not taken its base."""
+
 
 class Moving(NamedTuple):
     """A move that is announced: `loop` and `loop_tip` say whose landing it is, if it is one.

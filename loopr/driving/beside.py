@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from loopr.core import observations as o
 from loopr.core.events import Event
 from loopr.core.forest import Forest
-from loopr.core.tips import BRANCH_PLACE
+from loopr.core.tips import BRANCH_PLACE, UPDATE_PLACE
 from loopr.driving.couriers import NOTIFY
 from loopr.driving.ending import free_locks
 from loopr.driving.homecoming import Homecoming
@@ -26,7 +26,7 @@ from loopr.driving.stamps import Stamps
 from loopr.driving.tips import Tips
 from loopr.world.journal import Journal
 
-PLACES = (HOOK, NOTIFY, LANDING_PLACE, BUDGET_PLACE, BRANCH_PLACE)
+PLACES = (HOOK, NOTIFY, LANDING_PLACE, BUDGET_PLACE, BRANCH_PLACE, UPDATE_PLACE)
 """How the places begin of problems that are reported and taken back here, and nowhere else."""
 KINDS = frozenset({"hook", "courier", "home"})
 FAREWELL_MS = 10_000

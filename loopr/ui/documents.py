@@ -155,8 +155,11 @@ def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     body = views.why(seen.scene, found, seen.now, told)
     tell_landing(body["gates"], workspace.engine())
     body["gates"] = [_with_lookalikes(workspace, seen.scene, found, each) for each in body["gates"]]
-    setup = next((each for each in setups_now(workspace, seen, found) if each["loop"] == found.id), None)
-    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,))), "setup": setup}
+    setups = setups_now(workspace, seen, found)
+    body["setup"] = next((each for each in setups if each["loop"] == found.id), None)
+    refused = needed.of_update(seen.scene, found)
+    body["update"] = needed.call_row(refused) if refused is not None else None
+    return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,)))}
 
 
 def setups_now(workspace: Workspace, seen: Scenery, top: Loop | None = None) -> list[Row]:

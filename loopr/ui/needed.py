@@ -98,6 +98,12 @@ def below(scene: Scene, loop: Loop) -> list[tuple[str, str]]:
     return [*found[:MOST_BELOW], *more]
 
 
+def of_update(scene: Scene, loop: Loop) -> Call | None:
+    """Return the row that says why a plan has not taken its base, None where there is none."""
+    calls = (each for each in inbox.inbox(scene) if each.kind == inbox.UPDATE)
+    return next((each for each in calls if each.about == (loop.id,)), None)
+
+
 def _waits(loop: Loop) -> str:
     """Say in a word how a loop stands that waits for its turn."""
     return STALE if loop.status is Status.COMPLETE else WORDS[loop.status]

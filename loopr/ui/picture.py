@@ -191,7 +191,9 @@ def last_word(
     lines += _named("waiting", _waiting(forest, tops, now))
     lines += _named("missing", _missing(forest, tops))
     lines += _named("stale", list(stale_lines(forest, sorted({each.partition("/")[0] for each in tops}))))
-    problems = sorted(forest.shared.problems.items())
+    rows = [call for calls in told.values() for call in calls]
+    above = {f"{call.kind} of {name}" for call in rows for name in call.about}
+    problems = sorted(each for each in forest.shared.problems.items() if each[0] not in above)
     lines += _named("problem", [localized(render.at_place(*each), now) for each in problems])
     newer = newest(forest, tops)
     lines += [render.plain(each.words) for each in newer[:MOST_LISTED]]

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from loopr.core import observations as o
 from loopr.core import wishes
 from loopr.core.inputs import differing
 from loopr.core.moving import TipMoved
 from loopr.core.taking import NOTHING_TAKEN, Taken, taken
-from loopr.core.tips import UPDATED
+from loopr.core.tips import UPDATE_PLACE, UPDATED
 from loopr.errors import Deferred, Problem, SettingsError, UserError
 from loopr.ui.homecoming import LAND_CHECK, alone, judged
 from loopr.wiring import Workspace, wall_clock
@@ -67,6 +68,9 @@ def update(workspace: Workspace, plan: str, say: Callable[[str], None]) -> Updat
         with alone(case.ground):
             found = _judged(workspace, scene, case, say)
             if found.problems or found.new == found.old:
+                if found.problems or f"{UPDATE_PLACE}{plan}" in scene.shared.problems:
+                    with deciding(workspace) as engine:
+                        _note(engine, found)
                 return found
             with deciding(workspace) as engine:
                 try:
@@ -85,7 +89,18 @@ def take_in(engine: Engine, workspace: Workspace, case: Case, say: Callable[[str
     last = next(each for each in workspace.settings.types.values() if each.child is None)
     with alone(case.ground):
         found = _judged(workspace, engine.forest, case, say, (f"types.{last.name}.check", last.check))
-        return found if found.problems else _moved(engine, case, found)
+        if not found.problems:
+            return _moved(engine, case, found)
+        _note(engine, found)
+        return found
+
+
+def _note(engine: Engine, found: Updated) -> None:
+    """Have it remembered why a plan has not taken its base; take it back where that has nothing."""
+    said = (f"{each.message}{f' ({each.hint})' if each.hint else ''}" for each in found.problems)
+    why = "; ".join(said)
+    text = f"{found.branch} at {found.base[:12]} was not taken: {why}" if why else ""
+    engine.learn([o.Noticed(f"{UPDATE_PLACE}{found.plan}", text)])
 
 
 def _case(workspace: Workspace, scene: Scene, plan: str) -> Case:

@@ -141,7 +141,13 @@ def test_a_base_that_does_not_fit_is_not_taken(repo: Repo, words: str) -> None:
     again, said = restart(repo)
     assert again == []
     assert "not taken, so it goes on from the old base" in said
-    assert ("conflicts with loopr/book in clean/f002.csv" if words == "conflict" else "land.check said no") in said
+    conflict = "conflicts with loopr/book in clean/f002.csv"
+    why = conflict if words == "conflict" else "land.check said no"
+    assert why in said
+    rows = repo.loopr("status", "--json").document["inbox"]
+    (row,) = [each for each in rows if each["kind"] == "update"]
+    assert (row["about"], row["command"]) == (["book"], "loopr update book")
+    assert why in row["text"]
     assert repo.git("rev-parse", "loopr/book") == tip
 
 

@@ -92,6 +92,61 @@ def test_land_check_judges_the_merge(plan: Desk, check: str, code: int) -> None:
     assert ("land.check said no" if code else "land.check said yes") in told
 
 
+def trace(desk: Desk) -> list[tuple[str, str, str]]:
+    """Return what is told of bases that were not taken: the plan, why, and the command."""
+    rows = desk("status", "--json").document["inbox"]
+    found = (each for each in rows if each["kind"] == "update")
+    return [(*each["about"], each["text"], each["command"]) for each in found]
+
+
+def test_a_no_leaves_a_trace(plan: Desk) -> None:
+    """A no of land.check is an event, and stands in `why` and `status` until the base is taken."""
+    plan.write("loopr.yml", COMMANDS + "land: {check: 'test ! -e own.txt'}\n")
+    main = git(plan.folder, "rev-parse", "--short=12", "main")
+    assert plan("update", "p").code == 1
+    ((about, text, command),) = trace(plan)
+    assert (about, command) == ("p", "loopr update p")
+    why = "land.check said no: `test ! -e own.txt` ended with 1"
+    assert text.startswith(f"main at {main} was not taken: {why}")
+    assert "loopr adopt p HEAD" in text
+    assert f"a problem at update of p: {text}" in plan.lines("events", "--type", "problem_seen")[-1]
+    assert plan("why", "p", "--json").document["update"]["text"] == text
+    told = " ".join(plan("why", "p").out.split())
+    assert f"update p: main at {main} was not taken" in told and "`loopr update p`" in told
+    said = " ".join(plan("status").out.split())
+    assert said.count("was not taken") == 1
+    assert "1 problem: `loopr status` tells" in plan("tree").out
+    plan.write("loopr.yml", COMMANDS)
+    assert plan("update", "p").code == 0
+    assert trace(plan) == []
+    assert plan("why", "p", "--json").document["update"] is None
+    assert len(plan.lines("events", "--type", "problem_gone")) == 1
+
+
+def test_a_conflict_leaves_a_trace_until_it_is_mended(plan: Desk) -> None:
+    """A base that conflicts is told until a person's merge of it is adopted."""
+    on_main(plan, "own.txt", "other\n")
+    assert plan("update", "p").code == 1
+    ((_, text, _),) = trace(plan)
+    assert "main conflicts with loopr/p in own.txt" in text and "loopr adopt p HEAD" in text
+    plan("adopt", "p", commit(plan, tip(plan), "more.txt"))
+    assert len(trace(plan)) == 1
+    parents = "-p", tip(plan), "-p", "main"
+    merged = git(plan.folder, "commit-tree", *parents, "-m", "mended", f"{tip(plan)}^{{tree}}")
+    plan("adopt", "p", merged)
+    assert trace(plan) == []
+
+
+def test_a_trace_goes_once_nothing_lacks(plan: Desk) -> None:
+    """Where the base is back at what the plan has, an update takes back what it said."""
+    on_main(plan, "own.txt", "other\n")
+    plan("update", "p")
+    git(plan.folder, "reset", "--quiet", "--hard", "main~2")
+    assert len(trace(plan)) == 1
+    assert "p has all of main already" in plan("update", "p").err
+    assert trace(plan) == []
+
+
 def test_what_lands_while_it_is_judged_is_not_lost(plan: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the branch has moved since the merge was made, another one is made of where it stands."""
     late = commit(plan, tip(plan), "late.txt")

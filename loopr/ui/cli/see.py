@@ -324,6 +324,9 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
         lines += render.wrap(f"  {judge:9} ", said, frame.width)
     for word, text in needed.below(scene, loop):
         lines += render.wrap(f"  {word:9} ", render.plain(text), frame.width)
+    if body["update"]:
+        told = needed.words(needed.call_of(body["update"]))
+        lines += render.wrap(f"  {'update':9} ", render.plain(told), frame.width)
     if body["setup"]:
         from loopr.ui.preparing import words_of
 

@@ -76,7 +76,8 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
     lines += render.lane_lines(body["lanes"], seen.scene, seen.now) + render.hold_lines(seen.scene, seen.now)
     if body["inbox"]:
         lines += ["", "needs you:", *_needs(body["inbox"], frame.room)]
-    told = {f"{name} ({row['kind']})" for row in body["inbox"] for name in row["about"]}
+    about = [(row["kind"], name) for row in body["inbox"] for name in row["about"]]
+    told = {place for each in about for place in _places(*each)}
     problems = [each for each in body["problems"] if each["place"] not in told]
     if problems:
         lines += ["", "problems:"]
@@ -86,6 +87,11 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
             lines += [f"  {first}", *(f"    {line}" for line in more)]
     lines += ["", *(render.plain(_moved_words(each)) for each in body["moved"])] if body["moved"] else []
     return lines + [f"warning: {localized(render.plain(each), seen.now)}" for each in body["warnings"]]
+
+
+def _places(kind: str, name: str) -> tuple[str, str]:
+    """Return how a row about a loop or a plan may be called among the problems."""
+    return f"{name} ({kind})", f"{kind} of {name}"
 
 
 def _setups(rows: list[views.Row]) -> list[str]:
