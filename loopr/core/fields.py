@@ -236,7 +236,8 @@ def _read_keys(
     needs, needs_at = _read_needs(reading, pairs)
     children = pairs.get(CHILDREN)
     nested = read_children(reading, children.value, type_name, depth + 1) if children else ()
-    empty = children is not None and reading.distrusted is None and is_empty(children.value) and not _works(pairs)
+    empty = children is not None and is_empty(children.value) and not _works(pairs)
+    empty = empty and (reading.distrusted is None or reading.ladder.child(type_name) is not None)
     if children and (nested or empty):
         _check_passed_over(reading, pairs, children, type_name)
     elif reading.distrusted is None:

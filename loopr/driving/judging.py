@@ -5,16 +5,17 @@ Must never land anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from loopr.core import observations as o
-from loopr.core.entries import Artifact, just_works
+from loopr.core.entries import Artifact, Entry, just_works
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
+from loopr.core.policy import TypePolicy
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked
 from loopr.driving.asking import Memory, ask_judges, base_of, hear_out, is_pulled, made_of, rise
 from loopr.driving.attempting import folder_of, receive, run_after, with_work
@@ -107,11 +108,24 @@ def _to_just_work(task: Task) -> str:
 
 def _says_nothing(task: Task, artifact: Artifact) -> list[Problem]:
     """Refuse the word of an agent, or of a type's command, that nothing is below: they are there to say what is."""
-    if not artifact.empty or (task.loop.command and not task.loop.agent):
+    if task.loop.command and not task.loop.agent:
         return []
+    if not artifact.empty:
+        kind = task.policy.type_of(task.loop.type)
+        return list(_empty_below(task, artifact.entries, kind))
     hint = "name them, or hand over nothing" if task.leaf else "name them"
     child = task.policy.type_of(task.loop.type).child
     return [Problem(f"a {task.loop.type} must declare its {child} children", OUTPUT, hint)]
+
+
+def _empty_below(task: Task, entries: tuple[Entry, ...], above: TypePolicy) -> Iterator[Problem]:
+    """Refuse the same word in entries of an outline, at any depth."""
+    kind = task.policy.type_of(above.child) if above.child is not None else above
+    for entry in entries:
+        if entry.empty and kind.child is not None:
+            words = f"{entry.id}: a {above.child} must declare its {kind.child} children"
+            yield Problem(words, OUTPUT, "name them, or take out the empty list")
+        yield from _empty_below(task, entry.children, kind)
 
 
 def _is_note(task: Task, artifact: Artifact) -> bool:

@@ -91,7 +91,7 @@ def test_an_explicit_empty_outline_has_no_implied_child() -> None:
 
 
 def test_an_entry_that_says_nothing_is_below() -> None:
-    """An empty list in an entry is kept and written as such; beside a command, or by a loop, it is none."""
+    """An empty list in an entry is kept, whoever wrote it; beside a command it is none."""
     (entry,) = read({"id": "p", "phases": [{"id": "a", "tasks": []}]}, type_name="spec", depth=1).entries
     assert entry.empty
     assert decode_entry(encode_entry(entry)).empty
@@ -104,7 +104,7 @@ def test_an_entry_that_says_nothing_is_below() -> None:
     assert not any(each.empty for each in read(said, type_name="spec", depth=1).entries)
     said = {"id": "p", "phases": [{"id": "a", "tasks": []}]}
     (entry,) = read(said, type_name="spec", depth=1, written_by_loop=True).entries
-    assert not entry.empty
+    assert entry.empty
 
 
 def test_what_an_empty_entry_would_pass_over_is_refused() -> None:

@@ -179,6 +179,31 @@ def test_an_entry_that_says_nothing_is_below(repo: Repo) -> None:
     assert repo.granted() == {}
 
 
+NESTED = """printf -- '---\\nphases: [{id: p, tasks: []}]\\n---\\n# S\\n' > "$LOOPR_OUTPUT"
+cp "$LOOPR_FEEDBACK_FILE" "$DESK/said.$LOOPR_ITERATION" || true"""
+
+
+def test_a_command_says_that_nothing_is_below_an_entry(repo: Repo) -> None:
+    """An empty list in an entry that a loop's own command hands over says: nothing is below."""
+    run = repo.script("run", NESTED)
+    repo.settings("types:\n  code: {run: 'echo c > c', check: none}\n")
+    repo.write({"plan.md": f"---\nspecs: [{{id: s, run: '{run}'}}]\n---\n# Demo\n"})
+    repo.loopr("start", "plan.md")
+    assert repo.statuses() == dict.fromkeys(("demo", "demo/s", "demo/s/p"), "complete")
+    assert "\ntasks: []\n" in (repo.root / "specs/demo/s/p/phase.md").read_text()
+
+
+def test_a_type_that_is_there_to_declare_cannot_say_it_of_an_entry(repo: Repo) -> None:
+    """The same from a type's command is refused with the entry, and told to the next try."""
+    run = repo.script("run", NESTED)
+    code = "  code: {run: 'echo c > c', check: none}\n"
+    repo.settings(f"types:\n  spec: {{run: '{run}'}}\n{code}")
+    repo.write({"plan.md": "---\nspecs: [{id: s}]\n---\n# Demo\n"})
+    repo.loopr("start", "plan.md", code=1)
+    assert "p: a phase must declare its code children" in repo.note("said.2")
+    assert "demo/s/p" not in repo.statuses()
+
+
 @pytest.mark.parametrize("state", ["failed", "by hand"])
 def test_a_person_completes_any_loop_by_a_file(repo: Repo, state: str) -> None:
     """A file of a person's that says nothing is below completes a loop, one with a command too, and lands nothing."""
