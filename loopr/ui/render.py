@@ -37,6 +37,7 @@ _STATUS_COLOR = {
     Status.PENDING: "dim",
 }
 _AFTER_WORK = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
+_CUT = 10  # what a cut text must have left
 NARROWEST = 20  # what a column must have left for words to be broken in it
 
 
@@ -293,18 +294,33 @@ def hold_lines(scene: Scene, now: int) -> list[str]:
 
 
 def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = (), *, whole: bool = False) -> list[str]:
-    """Set rows in columns; the last one takes what room is left, and is cut there, or with `whole` goes on below."""
+    """Set rows in columns; the last one takes what room is left, and is cut there, or with `whole` goes on below.
+
+    Where next to nothing is left, a row whose first cell is long stands out, with its last one below.
+    """
     every = [head, *rows] if head else rows
     if not every:
         return []
     *others, last = zip(*every, strict=True)
     filled = [_filled(column) for column in others]
-    room = max(10, width - sum(columns(column[0]) + 2 for column in filled))
+    room = width - sum(columns(column[0]) + 2 for column in filled)
+    if filled and room < NARROWEST and any(last):
+        least = max(0, columns(filled[0][0]) - NARROWEST + room)
+        filled[0] = [pad(cell, least) for cell in others[0]]
+    heads = ["".join(f"{cell}  " for cell in cells) for cells in zip(*filled, strict=True)] or [""] * len(last)
     if whole and room >= NARROWEST:
-        heads = ["".join(f"{cell}  " for cell in cells) for cells in zip(*filled, strict=True)]
         broad = (wrap(start, text, width) for start, text in zip(heads, last, strict=True))
         return [line.rstrip() for lines in broad for line in lines]
-    return ["  ".join(cells).rstrip() for cells in zip(*filled, (fit(cell, room) for cell in last), strict=True)]
+    rest = zip(heads, last, strict=True)
+    return [line.rstrip() for start, text in rest for line in _beside(start, text, width)]
+
+
+def _beside(start: str, text: str, width: int) -> list[str]:
+    """Set a text beside what a row begins with, cut to the room that is left, or below it where there is none."""
+    room = width - columns(start)
+    if columns(text) <= room or room >= _CUT:
+        return [start + fit(text, room)]
+    return [start, f"    {fit(text, max(_CUT, width - 4))}"]
 
 
 def _filled(cells: Sequence[str]) -> list[str]:

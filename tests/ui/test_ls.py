@@ -6,6 +6,7 @@ import pytest
 
 from loopr.core import wishes
 from tests.ui.scenes import OAUTH, Desk, flat
+from tests.ui.terminals import on_terminal
 
 IDS = [
     "oauth",
@@ -96,3 +97,15 @@ def test_an_empty_list_says_so(desk: Desk) -> None:
     assert "nothing is planned here yet" in empty.err
     desk.start()
     assert "no loop is like that" in desk("ls", "--status", "parked").err
+
+
+def test_a_long_id_leaves_room_for_the_rest(desk: Desk) -> None:
+    """On a terminal no line is broader than it; a row with a long id stands out, its last words are below it."""
+    long = "an-unknown-country-in-tax-gives-a-clear-error"
+    desk.start(f"---\nid: shop-things-to-do\nspecs: [{{id: {long}}}, {{id: b, needs: [{long}]}}]\n---\n")
+    said = on_terminal(desk.folder, "ls", TERM="dumb", NO_COLOR="1").decode()
+    lines = said.replace("\r\n", "\n").splitlines()
+    assert max(map(len, lines)) <= 80, lines
+    (at,) = (place for place, line in enumerate(lines) if long in line)
+    assert lines[at + 1].startswith("    ")
+    assert lines[at + 2].startswith("shop-things-to-do/b   ") and f"needs {long[:10]}" in lines[at + 2]
