@@ -87,7 +87,7 @@ def listed(workspace: Workspace, seen: Scenery, loops: Iterable[Loop]) -> Row:
     return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, chosen))}
 
 
-def _to_start(workspace: Workspace, scene: Scene) -> list[str]:
+def to_start(workspace: Workspace, scene: Scene) -> list[str]:
     """Name the plan files that a start would take up: no text that is offered, or was rejected."""
     offers = {bound.source: scene.loops[plan].offers for plan, bound in scene.shared.plans.items()}
     told = {name: {each.offered, *each.rejected} - {""} for name, each in offers.items()}
@@ -102,7 +102,7 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     from loopr.world.host_facts import is_full
 
     engine = workspace.engine()
-    body = views.status(seen.scene, seen.now, engine, _to_start(workspace, seen.scene))
+    body = views.status(seen.scene, seen.now, engine, to_start(workspace, seen.scene))
     body["unread"] = unread_anywhere(workspace, seen.scene)
     body["setups"] = setups_now(workspace, seen)
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]

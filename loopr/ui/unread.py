@@ -74,18 +74,18 @@ def behind(scene: Scene, loops: Iterable[Loop]) -> Iterator[Loop]:
                 yield each
 
 
-def unread_anywhere(workspace: Workspace, scene: Scene) -> list[Row]:
-    """List all files that differ from what was read, such that something comes of it."""
-    return unread(workspace, scene, _telling(workspace, scene))
+def unread_anywhere(workspace: Workspace, scene: Scene, top: str | None = None) -> list[Row]:
+    """List all files, or those of a plan, that differ from what was read, if something comes of it."""
+    return unread(workspace, scene, _telling(workspace, scene, top))
 
 
-def _telling(workspace: Workspace, scene: Scene) -> Iterator[Loop]:
+def _telling(workspace: Workspace, scene: Scene, top: str | None) -> Iterator[Loop]:
     """Give the loops of which a file would change something: first those of which something waits.
 
     Where all is done an edit has some of it done again; that a file is gone changes nothing there.
     """
     over = []
-    for loop in scene.tree.walk():
+    for loop in scene.tree.walk(top):
         below = scene.tree.below[loop.id]
         if loop.status not in FINISHED or below.complete < below.total:
             yield loop

@@ -253,6 +253,22 @@ def test_a_branch_that_loops_would_be_blamed_for(shop: Desk, ground: Ground) -> 
     assert shop("land", "p", "-y").code == 0
 
 
+def test_an_edit_that_comes_too_late_is_told(shop: Desk, ground: Ground) -> None:
+    """The dry run and the landing say alike that files were edited after the work was begun."""
+    plain = shop("land", "p", "-n")
+    assert "edited" not in plain.err and "differs" not in plain.err
+    for name in ("plan.md", "specs/p/plan.md"):
+        text = (shop.folder / name).read_text("utf-8")
+        shop.write(name, f"{text}\nMore words.\n")
+    told = [
+        "plan.md was edited after what comes home was begun; `loopr start plan.md` takes that up",
+        "specs/p/plan.md differs from what was read; `loopr run` takes it up",
+    ]
+    for how in ("-n", "-y"):
+        answer = shop("land", "p", how)
+        assert (answer.code, answer.err.splitlines()[:2]) == (0, told)
+
+
 def test_one_at_a_time(shop: Desk, ground: Ground) -> None:
     """A second one does not disturb the room in which the first is judged."""
     with EngineLock.acquire(ground.state / HOME_LOCK, "turn"):

@@ -7,6 +7,7 @@ compared with what was judged at the last moment. Must never know how a branch i
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -71,6 +72,8 @@ def land_verb(frame: Frame, *, plan: str, onto: str | None, **asked: bool) -> in
     ground = ground_beside(frame.workspace, scene, repo_of_plan(frame.workspace, scene, found.id))
     if bound is not None and (others := other_inputs(frame.workspace, scene, found.id)):
         frame.note(f"{render.plain(others)}; `loopr start {bound.source}` does that again first")
+    for line in _edited(frame.workspace, scene, found.id):
+        frame.note(render.plain(line))
     with alone(ground):
         told = _bring(frame, ground, scene, found, how)
     if not told.problems and not how.dry_run:
@@ -258,6 +261,18 @@ def _to_know(scene: Scene, plan: Loop) -> Iterator[str]:
     offered = (scene.loops[each] for each in sorted(scene.tree.offered))
     yield from (offered_words(scene, each) for each in offered if each.plan == plan.id)
     yield from before_landing(scene, plan.id)
+
+
+def _edited(workspace: Workspace, scene: Scene, plan: str) -> Iterator[str]:
+    """Say which edits of a plan's files nothing has taken up: what comes home is from before."""
+    from loopr.ui.documents import to_start
+    from loopr.ui.unread import unread_anywhere, words
+
+    bound = scene.shared.plans.get(plan)
+    if bound is not None and bound.source in to_start(workspace, scene):
+        takes = f"`loopr start {shlex.quote(bound.source)}` takes that up"
+        yield f"{bound.source} was edited after what comes home was begun; {takes}"
+    yield from map(words, unread_anywhere(workspace, scene, plan))
 
 
 def _ask(built: HomeCandidate, unexplained: str, half: Half | None, yes: bool, *, is_judged: bool) -> None:
