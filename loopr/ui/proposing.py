@@ -12,8 +12,13 @@ from shlex import quote
 from loopr.errors import SettingsError
 from loopr.ui.presets import here_of, program_of
 from loopr.wiring import Workspace
+from loopr.world.activated import left_out
+from loopr.world.place import SETTINGS_FILE
+from loopr.world.repo.venvs import environments_among, made_anew
 from loopr.world.settings import Settings
 from loopr.world.suites import suite_of
+
+_ENVIRONMENTS = (".venv", "venv", "env")
 
 
 def proposals(workspace: Workspace) -> Iterator[str]:
@@ -25,12 +30,27 @@ def proposals(workspace: Workspace) -> Iterator[str]:
     if suite is not None and not judged:
         line = f"loopr set types.{last.name}.check {quote(suite.command)}"
         yield f"`{suite.command}` runs the tests, as {suite.file} says: `{line}` lets them judge"
+    yield from _environment(workspace, settings)
     idle = [each.name for each in settings.types.values() if each.run is None and each.agent is None][1:]
     found = _installed(workspace, settings) if len(idle) == len(settings.types) - 1 else []
     if found:
         here = f"{', '.join(found)} {'is' if len(found) == 1 else 'are'} installed"
         others = f", likewise for {', '.join(idle[:-1])}" if idle[:-1] else ""
         yield f"{here}: `loopr set types.{last.name}.agent {found[0]}` lets it work{others}"
+
+
+def _environment(workspace: Workspace, settings: Settings) -> Iterator[str]:
+    """Say that a virtual environment stays in the checkout, and how each worktree makes its own."""
+    top = workspace.place.repository
+    if top is None or settings.worktrees.setup is not None:
+        return
+    active = left_out(workspace.environ, top)
+    plain = (f"{each}/-" for each in _ENVIRONMENTS)
+    found = [active] if active else environments_among(top, plain)
+    if found:
+        why = ", which is active and runs the checkout's own files" if active else ""
+        words = f"loops do not get {found[0]}{why}; one is made anew in each worktree"
+        yield f"{words}, in {SETTINGS_FILE} by `{made_anew(top, found[0])}`"
 
 
 def _installed(workspace: Workspace, settings: Settings) -> list[str]:

@@ -313,6 +313,33 @@ def test_init_says_who_could_work_and_judge(tmp_path: Path, monkeypatch: pytest.
     assert loopr("config", "check", "-C", repo).code == 0
 
 
+@pytest.mark.parametrize("kind", ["plain", "active", "none", "elsewhere"])
+def test_init_says_how_worktrees_get_an_environment(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    """A virtual environment of the checkout is in no worktree: what makes one is proposed."""
+    repo = repository(tmp_path / "repo")
+    (repo / "Makefile").write_text("test:\n\ttrue\n")
+    (repo / "pyproject.toml").write_text("[project]\nname = 'x'\nversion = '1'\n")
+    name = {"plain": "venv", "active": ".venv", "none": ".venv", "elsewhere": "tools/own"}[kind]
+    site = repo / name / "lib/python3.11/site-packages"
+    if kind != "none":
+        site.mkdir(parents=True)
+        (repo / name / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    if kind == "active":
+        (site / "x.pth").write_text(f"{repo}\n")
+        monkeypatch.setenv("PATH", f"{repo / name / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    said = loopr("init", "-C", repo).err
+    how = "which is active and runs the checkout's own files; " if kind == "active" else ""
+    setup = f"python -m venv {name} && {name}/bin/pip install -e ."
+    words = f"loops do not get {name}{', ' if how else '; '}{how}one is made anew in each worktree"
+    line = f'{words}, in loopr.yml by `worktrees: {{setup: "{setup}"}}`'
+    assert (line in said) == (kind in ("plain", "active")), said
+    assert ("loops do not get" in said) == (kind in ("plain", "active"))
+
+
 def test_an_agent_that_is_named_is_not_proposed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
