@@ -101,6 +101,21 @@ def _is_checklist(workspace: Workspace, path: Path, text: str) -> bool:
     return all(each.source != source for each in workspace.look().scene.shared.plans.values())
 
 
+def read_lists(
+    workspace: Workspace,
+    paths: Sequence[Path],
+    said: str | None,
+    own_id: str | None,
+) -> dict[Path, Listed]:
+    """Turn each list among some files into a plan; of which kind they are may be said."""
+    if own_id is not None and (said is None or len(paths) != 1):
+        hint = "name one file, and with --from what it is"
+        raise UserError("--id names the plan of one list", hint=hint)
+    kinds = [kind_of(workspace, path, said) for path in paths]
+    pairs = zip(paths, kinds, strict=True)
+    return {path: read_list(workspace, path, kind, own_id or "") for path, kind in pairs if kind}
+
+
 def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> Listed:
     """Turn a list into a plan, with the path at which its file belongs; nothing is written yet."""
     ladder, source = Ladder(workspace.policy.types), workspace.name_of(path)

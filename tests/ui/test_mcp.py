@@ -238,6 +238,21 @@ def test_a_plan_goes_along_with_its_base(shop: Desk, again: str) -> None:
     assert told == ["nothing of p has landed, so it goes on from main as it is now, "] * 2
 
 
+def test_lists_become_plans(desk: Desk) -> None:
+    """A checklist and an export are taken as `start` takes them; a rehearsal writes nothing."""
+    path = desk.write("todo.md", "# Todo\n\n- [ ] one\n- [x] two\n")
+    rehearsed = desk("start", "-n", "--json", path).out
+    assert call(desk, "start", plans=["todo.md"], dry_run=True) == (rehearsed, False)
+    assert not (desk.folder / "specs").exists()
+    assert '"declared": ["todo", ' in call(desk, "start", plans=["todo.md"])[0]
+    assert "two" not in (desk.folder / "specs/todo/plan.md").read_text("utf-8")
+    desk.write("out.jsonl", '{"id": "a", "title": "A"}\n')
+    said = call(desk, "start", **{"plans": ["out.jsonl"], "from": "jsonl", "id": "work"})
+    assert ('"declared": ["work", ' in said[0], said[1]) == (True, False), said
+    refused = call(desk, "start", plans=["out.jsonl", "todo.md"], id="work")
+    assert refused[1] and "names the plan of one list" in refused[0]
+
+
 def test_plans_and_settings(desk: Desk) -> None:
     """A plan is enqueued and a setting changed as by their verbs, and a rehearsal of either writes nothing."""
     desk.write("plan.md", "---\nid: p\nspecs: [{id: a}]\n---\n")

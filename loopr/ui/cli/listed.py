@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loopr.errors import UserError
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame
 
@@ -34,19 +33,14 @@ def with_lists(
     """
     kind, own_id = said.get("kind"), said.get("own_id")
     paths = [frame.directory / each for each in given]
-    if own_id is not None and (kind is None or len(paths) != 1):
-        raise UserError("--id names the plan of one list", hint="name one file, and with --from what it is")
-    if kind is None and not any(map(_may_be_list, paths)):
+    if kind is own_id is None and not any(map(_may_be_list, paths)):
         return paths, []
     from loopr.ui.enqueueing import rehearse
     from loopr.ui.gate import pass_gate
-    from loopr.ui.lists import kind_of, place_list, read_list  # most plans are none
+    from loopr.ui.lists import place_list, read_lists  # most plans are none
 
     workspace = frame.workspace
-    kinds = [kind_of(workspace, path, kind) for path in paths]
-    lists = {
-        path: read_list(workspace, path, each, own_id or "") for path, each in zip(paths, kinds, strict=True) if each
-    }
+    lists = read_lists(workspace, paths, kind, own_id)
     if not lists:
         return paths, []
     plans = [each.plan for each in lists.values()]

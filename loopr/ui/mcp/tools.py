@@ -18,6 +18,7 @@ from loopr.ui.gate import pass_gate
 from loopr.ui.groups import PROJECT, VERBS
 from loopr.ui.handing import complete, reclaim, release, renew
 from loopr.ui.leases import Wanted, take
+from loopr.ui.lists import ALL_KINDS, place_list, read_lists
 from loopr.ui.options import AT, DRY_RUN, YES, Option, check_options
 from loopr.ui.questions import QUESTIONS, Given, Question, written
 from loopr.ui.requests import read_plans
@@ -121,17 +122,26 @@ def _steering(name: str, rule: Rule) -> Tool:
 
 
 def _start(seat: Seat, given: Given) -> str:
-    """Enqueue plans; nothing is driven."""
-    workspace = seat.workspace()
-    plans = read_plans(workspace, [seat.directory / each for each in given["plans"]])
+    """Enqueue plans, and lists that become some; nothing is driven."""
+    workspace, dry_run = seat.workspace(), bool(given.get("dry_run"))
+    paths = [seat.directory / each for each in given["plans"]]
+    lists = read_lists(workspace, paths, given.get("from"), given.get("id"))
+    plans = read_plans(workspace, [each for each in paths if each not in lists])
+    plans += [each.plan for each in lists.values()]
 
     def confirm(text: str) -> bool:
-        return bool(given.get("yes") or given.get("dry_run"))
+        return bool(given.get("yes")) or dry_run
 
-    if not given.get("dry_run"):
+    if not dry_run:
         pass_gate(workspace, "start", given["plans"], lambda scene: [each.id for each in plans])
-    tried = rehearse(workspace, plans, confirm, to_run=False) if given.get("dry_run") or len(plans) > 1 else None
-    admitted = tried if tried is not None and given.get("dry_run") else admit(workspace, plans, confirm, to_run=False)
+    if dry_run or lists or len(plans) > 1:  # a refusal leaves nothing behind
+        tried = rehearse(workspace, plans, confirm, to_run=False)
+        if dry_run:
+            return written(tried.document(workspace))
+    for each in lists.values():
+        place_list(workspace, each, confirm)
+    files = [lists[each].plan.path if each in lists else each for each in paths]
+    admitted = admit(workspace, read_plans(workspace, files), confirm, to_run=False)
     return written(admitted.document(workspace))
 
 
@@ -173,7 +183,13 @@ PLAN_TOOLS = {
         "Enqueue plan files, or bring the tree in line with changed ones, as `loopr start --no-run` does: nothing is "
         "driven, an engine that runs takes the plans.",
         {
-            "plans": Option("plan files, relative to where the server was started", str, many=True),
+            "plans": Option(
+                "plan files, or lists of work, relative to where the server was started",
+                str,
+                many=True,
+            ),
+            "from": Option("the files are lists of work, exported from there", str, choices=ALL_KINDS),
+            "id": Option("with from: the id of the plan that the list becomes", str),
             "dry_run": DRY_RUN._replace(meaning="show what would be enqueued; write nothing"),
             "yes": YES,
         },
