@@ -138,6 +138,14 @@ def other_inputs(workspace: Workspace, scene: Scene, plan: str) -> str:
     return gone.words if gone is not None and gone.found.others else ""
 
 
+def foretold(workspace: Workspace, scene: Scene, plan: str) -> str:
+    """Say what the base of a plan has that the plan lacks, and whose inputs are others there, before a start."""
+    gone = look(workspace, scene, plan)
+    if gone is None or (gone.along and not gone.found.others):
+        return ""
+    return gone.words if gone.along else _lacks(gone, plan)
+
+
 def _lacks(gone: Gone, plan: str) -> str:
     """Say that the base has what a plan does not have, and how it gets there."""
     short = gone.ground.short_branch(plan)

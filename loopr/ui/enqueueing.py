@@ -15,7 +15,7 @@ from loopr.core.ways import way_of
 from loopr.engine import Engine
 from loopr.errors import EngineHeld
 from loopr.ui import views
-from loopr.ui.bases import Wants, other_inputs, start_from_base
+from loopr.ui.bases import Wants, foretold, start_from_base
 from loopr.ui.edits import headline
 from loopr.ui.enqueued import Enqueued
 from loopr.ui.inputs import absent_inputs, uncommitted_inputs
@@ -97,7 +97,7 @@ def _foretold(engine: Engine, workspace: Workspace, done: Enqueued) -> Enqueued:
     return done._replace(
         uncommitted=lying,
         unjudged=unjudged(engine, workspace, done.plan),
-        base=other_inputs(workspace, engine.forest, done.plan) if done.known else "",
+        base=foretold(workspace, engine.forest, done.plan) if done.known else "",
     )
 
 
