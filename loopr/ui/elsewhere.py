@@ -16,11 +16,13 @@ from loopr.core.filing import plan_declares
 from loopr.core.scene import Scene
 from loopr.errors import PlanError, Problem
 from loopr.ui.programs import needs_of, told
+from loopr.ui.shells import of_project
 from loopr.wiring import Workspace
 from loopr.world.activated import leads_to
 from loopr.world.repo.venvs import environment_of
 
 _JUDGES = ("check", "review")
+_ON_THE_WAY_HOME = "land.check"
 _REST = r"(?:/[^\s'\"`;&|()<>]*|(?![\w./-]))"
 _AS_IT_IS = "--yes takes it as it is"
 MOST_TOLD = 5
@@ -88,14 +90,25 @@ def _is_python(program: Path) -> bool:
 
 
 def _named(scene: Scene, workspace: Workspace, artifact: Artifact, source: str, top: Path) -> Iterator[_Named]:
-    """Give the paths in a checkout that commands name as a whole, but for those of agents and outside worktrees."""
-    entries = artifact.entries if plan_declares(scene, artifact) else None
+    """Give the paths in a checkout that commands of loops and of landing name as a whole, but for those of agents."""
     tops = "|".join(re.escape(os.fspath(each)) for each in dict.fromkeys((top, top.resolve())))
     pattern = re.compile(rf"(?<![\w./-])(?:{tops})(?P<rest>{_REST})")
+    for command, place, key in _commands(scene, workspace, artifact, source):
+        for path in dict.fromkeys(_paths(pattern, command)):
+            yield _Named(path, key, place)
+
+
+def _commands(
+    scene: Scene, workspace: Workspace, artifact: Artifact, source: str
+) -> Iterator[tuple[Command, str, str]]:
+    """Give the commands that work or judge in a worktree, each with its place and its key."""
+    entries = artifact.entries if plan_declares(scene, artifact) else None
     for own, need in needs_of(workspace, entries, source):
         if own.worktree and need.agent is None:
-            for path in dict.fromkeys(_paths(pattern, need.command)):
-                yield _Named(path, need.key, need.where)
+            yield need.command, need.where, need.key
+    for command, (place, key) in of_project(workspace, artifact.project):
+        if command is not None and key.endswith(_ON_THE_WAY_HOME):
+            yield command, place, key
 
 
 def _paths(pattern: re.Pattern[str], command: Command) -> Iterator[str]:

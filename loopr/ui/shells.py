@@ -101,10 +101,10 @@ def _commands(
     for own, need in needs_of(workspace, entries, source):
         if own.wrap is None and need.agent is None:
             yield need.command, (need.where, need.key)
-    yield from _of_project(workspace, project)
+    yield from of_project(workspace, project)
 
 
-def _of_project(workspace: Workspace, project: str) -> Iterator[tuple[Command | None, Place]]:
+def of_project(workspace: Workspace, project: str) -> Iterator[tuple[Command | None, Place]]:
     """Give what prepares worktrees, is told of events, and judges on the way home."""
     settings = workspace.settings.of_project(project)
     payer = settings.projects.get(project)

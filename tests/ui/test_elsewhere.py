@@ -38,6 +38,13 @@ def test_a_check_that_runs_the_checkout_is_asked_about(env: Desk, check: str) ->
     assert "is in your checkout, and not in the worktree of a loop (write .venv/bin/" in taken.err
 
 
+def test_the_check_of_landing_is_asked_about_too(env: Desk) -> None:
+    """It judges what comes home, and would judge the checkout."""
+    env.write("loopr.yml", f"{SETTINGS}land: {{check: '{env.folder}/.venv/bin/pytest'}}\n")
+    refused = env.start(PLAN % "test -s a")
+    assert (refused.code, "loopr.yml:3:" in refused.err, "land.check: " in refused.err) == (2, True, True), refused
+
+
 @pytest.mark.parametrize("check", ["{}/.venv/bin/ruff check", "test -s {}/data/big", "test {}x -ot {}-2/y"])
 def test_other_paths_are_told_at_most(env: Desk, check: str) -> None:
     """A program that reads no package of the checkout, a file, and a folder beside it keep nothing from starting."""
