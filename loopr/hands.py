@@ -23,7 +23,7 @@ from loopr.core.values import shown
 from loopr.errors import NotFound, PlanError, Problem, UserError
 from loopr.world.archive import Archive
 from loopr.world.artifacts import artifact_path, digest, ensure_folders, parse_artifact, read_artifact_file, scan
-from loopr.world.publishing import clear, ensure_place, publish, put_back
+from loopr.world.publishing import clear, publish, put_back
 from loopr.world.runs import OUTPUT, Runs
 from loopr.world.stamping import going_on
 from loopr.world.swapping import content
@@ -270,7 +270,6 @@ class PaperHands(FileHands):
 
     def _publish(self, path: Path, raw: bytes, known: Set[str]) -> bool:
         """Keep the text in mind, unless a file would stay that is there."""
-        ensure_place(path)
         if path not in self._written and os.path.lexists(path):
             there = content(path)
             if there is None or digest(there) not in known:

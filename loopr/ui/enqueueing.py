@@ -5,7 +5,7 @@ Must never know what a plan leads to, nor a terminal or a protocol.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from loopr.core.filing import plan_declares
@@ -41,17 +41,6 @@ class Admitted(NamedTuple):
         """Return the document of the plans: their loops at an instant, and what became of each plan."""
         at = self.forest.at if now is None else now
         return _document(workspace, self.forest, at, self.done) | {"dry_run": self.dry_run}
-
-    def without(self, told: Collection[str]) -> Admitted:
-        """Leave out what is told otherwise of programs and texts."""
-        done = (
-            each._replace(
-                absent=tuple(one for one in each.absent if one not in told),
-                unreadable=tuple(one for one in each.unreadable if one not in told),
-            )
-            for each in self.done
-        )
-        return self._replace(done=tuple(done))
 
 
 def unchanged(workspace: Workspace, scene: Scene, plans: Sequence[str], now: int) -> views.Row:

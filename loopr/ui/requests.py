@@ -17,7 +17,6 @@ from loopr.core.filing import plan_declares
 from loopr.core.grouping import queue_depth
 from loopr.core.model import Bound, Loop
 from loopr.core.policy import OWN_REPO
-from loopr.core.scene import Scene
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
@@ -148,13 +147,6 @@ def _foretell(engine: Engine, workspace: Workspace, plan: Plan, *, to_run: bool)
         raise SettingsError("", problems=[*absent, *unlikely, *unreadable])
     said = {"absent": absent + unlikely, "unreadable": unreadable, "astray": astray(*of_plan)}
     return {key: (*map(str, problems),) for key, problems in said.items()}
-
-
-def refused_programs(scene: Scene, workspace: Workspace, plan: Plan) -> list[Problem]:
-    """List which programs a plan lacks that is to run now, with all else that would fail."""
-    of_plan = scene, workspace, plan.artifact, plan.source
-    absent, unlikely = absent_programs(*of_plan)
-    return [*absent, *unlikely, *unreadable_texts(*of_plan)] if absent else []
 
 
 def _as_it_was(engine: Engine, workspace: Workspace, plan: Plan, before: Mapping[str, Loop]) -> Enqueued:

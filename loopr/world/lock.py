@@ -115,14 +115,13 @@ def _opened(path: Path, flags: int) -> int:
     """Open the file so that no command we start inherits it."""
     try:
         descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    except IsADirectoryError as error:
-        raise _no_file(path) from error
     except OSError as error:
         raise _refused(path, error) from error
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise _no_file(path)
+    hint = "move it away: a file of that name belongs there"
+    raise SettingsError("is no file, and the engine's lock belongs there", where=str(path), hint=hint)
 
 
 def _wait_for(descriptor: int, path: Path, wait_turn_secs: float) -> None:
@@ -257,15 +256,6 @@ def _held(found: Holder, waited_secs: float) -> EngineHeld:
     return EngineHeld(
         f"another command has kept the workspace busy for {waited_secs:g} s: {who}",
         hint="try again, or end that process if it hangs",
-    )
-
-
-def _no_file(path: Path) -> SettingsError:
-    """Say that something else stands where the lock belongs."""
-    return SettingsError(
-        "is no file, and the engine's lock belongs there",
-        where=str(path),
-        hint="move it away: a file of that name belongs there",
     )
 
 

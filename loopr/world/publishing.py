@@ -69,12 +69,6 @@ def publishing(path: Path, raw: bytes, may_go: MayGo = anything) -> Callable[[],
         return _write_draft(file, draft, path, _Text(raw, may_go), made)
 
 
-def ensure_place(path: Path) -> None:
-    """Refuse a place where nothing can be published, for a file stands where a folder belongs."""
-    with _telling(f"cannot write {path}"), suppress(FileNotFoundError):
-        path.lstat()
-
-
 def _publish_in_turn(path: Path, draft: Path, text: _Text, made: Sequence[Path]) -> bool:
     """Publish once whoever writes the same hidden file has done so."""
     with _telling(f"cannot write {path}"):

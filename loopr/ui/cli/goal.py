@@ -8,13 +8,11 @@ from typing import Any
 
 import click
 
-from loopr.errors import SettingsError
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.start import start_verb
 from loopr.ui.edits import remarks_on
-from loopr.ui.enqueueing import Admitted, rehearse
-from loopr.ui.foretold import refusals
+from loopr.ui.enqueueing import rehearse
 from loopr.ui.gate import pass_gate
 from loopr.ui.goals import Wanted, ensure_free, judged_by, place_goal, write_goal
 from loopr.ui.requests import Plan
@@ -57,28 +55,16 @@ def goal_verb(
         told = f"{'wrote' if fresh else 'as before:'} {plan.source}{f'; {judges}' if judges else ''}"
         frame.note(render.plain(told))
         return start_written(frame, [plan], given)
-    drives = not (given["no_run"] or given["detach"])
-    to_run = not given["no_run"]
-    refused = refusals(workspace, admitted, [plan], to_run=to_run, drives=drives)
-    if not (refused and frame.as_json):
-        _show(frame, plan, admitted.without({str(each) for each in refused}), judges)
-    if refused:
-        raise SettingsError("", problems=refused)
-    return 0
-
-
-def _show(frame: Frame, plan: Plan, admitted: Admitted, judges: str) -> None:
-    """Print the plan that a goal becomes, with what is remarked on it."""
     if frame.as_json:
-        document = admitted.document(frame.workspace)
-        frame.document(document | {"file": plan.source, "text": plan.text})
-        return
+        frame.document(admitted.document(workspace) | {"file": plan.source, "text": plan.text})
+        return 0
     frame.lines(plan.text.splitlines())
     for remark in (each for done in admitted.done for each in remarks_on(done)):
         frame.note(render.plain(remark))
     frame.note(f"would be written to {render.plain(plan.source)}, and started")
     if judges:
         frame.note(render.plain(judges))
+    return 0
 
 
 def start_written(frame: Frame, plans: Sequence[Plan], given: Mapping[str, Any]) -> int:

@@ -16,7 +16,7 @@ from loopr.core.ladder import plurals
 from loopr.core.model import Status
 from loopr.core.offering import offered_words
 from loopr.core.settled import is_settled, standing
-from loopr.errors import EngineHeld, SettingsError
+from loopr.errors import EngineHeld
 from loopr.ui import render
 from loopr.ui.bases import Wants, is_home
 from loopr.ui.cli.behind import begin_behind
@@ -30,7 +30,6 @@ from loopr.ui.enqueued import Enqueued
 from loopr.ui.enqueueing import Admitted, admit, bring_in, rehearse
 from loopr.ui.folding import fold
 from loopr.ui.following import follow
-from loopr.ui.foretold import refusals
 from loopr.ui.gate import pass_gate
 from loopr.ui.idle import NOTHING_TO_DO
 from loopr.ui.newer_inputs import newer_inputs
@@ -69,7 +68,7 @@ def begin(frame: Frame, paths: Sequence[Path], listed: Sequence[Plan], asked: As
             frame.note("a loop drives nothing: an engine that runs takes the plans")
             no_run, detach = True, False
     if asked.dry_run:
-        return _foretell(frame, found, asked)
+        return _report_all(frame, rehearse(workspace, found, ask, to_run=False))
     if len(found) > 1:  # all of them or none
         rehearse(workspace, found, ask, to_run=not no_run)
     wants = Wants(asked.merge, say=frame.note)
@@ -82,19 +81,6 @@ def begin(frame: Frame, paths: Sequence[Path], listed: Sequence[Plan], asked: As
             _tell_too(frame, admitted.forest, [plan.id for plan in found], wall_clock())
         begin_behind(frame, again(asked.span, stay=asked.stay), stay=asked.stay)
     return code
-
-
-def _foretell(frame: Frame, found: Sequence[Plan], asked: Asked) -> int:
-    """Show what a start would come to, and then what it would be refused for."""
-    workspace, drives = frame.workspace, not (asked.no_run or asked.detach)
-    admitted = rehearse(workspace, found, asked.ask, to_run=False)
-    refused = refusals(workspace, admitted, found, to_run=not asked.no_run, drives=drives)
-    if refused and not frame.as_json:
-        told = {str(each) for each in refused}
-        _report_all(frame, admitted.without(told))
-    if refused:
-        raise SettingsError("", problems=refused)
-    return _report_all(frame, admitted)
 
 
 def _drive(frame: Frame, found: list[Plan], ask: Confirm, limit: Limit | None, wants: Wants) -> int:
