@@ -19,6 +19,7 @@ from loopr.core.tips import BEGUN_AGAIN
 from loopr.engine import Engine
 from loopr.errors import LooprError, SettingsError
 from loopr.wiring import Workspace
+from loopr.world.place import commit_of
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
@@ -140,6 +141,12 @@ def other_inputs(workspace: Workspace, scene: Scene, plan: str) -> str:
 
 def foretold(workspace: Workspace, scene: Scene, plan: str) -> str:
     """Say what the base of a plan has that the plan lacks, and whose inputs are others there, before a start."""
+    bound, top = scene.shared.plans.get(plan), workspace.place.repository
+    if bound is None or top is None or not bound.base_branch:
+        return ""
+    base = commit_of(top, f"refs/heads/{bound.base_branch}")
+    if base and base in (bound.base_commit, scene.shared.tip(plan).at):
+        return ""  # git itself is slow to import
     gone = look(workspace, scene, plan)
     if gone is None or (gone.along and not gone.found.others):
         return ""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.ui import logs
-from loopr.ui.telling import within
 from loopr.ui.times import say_duration
 from loopr.ui.views import Row, instant
 from loopr.world.launcher.words import STREAMS, read_run
@@ -70,6 +69,8 @@ class Setups:
 
     def within(self, scene: Scene, tops: Sequence[str] = ()) -> list[Setup]:
         """List the setups that go on, all or those below some loops, the oldest first."""
+        from loopr.ui.telling import within  # slow to import, and `logs` does without
+
         leased = (scene.loops[each] for each in scene.tree.by_status[Status.LEASED])
         found = (self.of(each) for each in leased if not tops or within(tops, each.id))
         return sorted(filter(None, found), key=lambda each: (each.since, each.loop))

@@ -116,8 +116,8 @@ def enqueue(
     cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
         check_likeness(engine.forest.policy, plan.source, plan.text, plan.artifact, confirm)
-        check_judges(engine.forest, workspace, plan.artifact, plan.source, confirm)
         _check_agents(workspace, plan)
+        check_judges(engine.forest, workspace, plan.artifact, plan.source, confirm)
         foretold = _foretell(engine, workspace, plan, to_run=to_run)
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
