@@ -15,7 +15,7 @@ from loopr.core.attempt import lands
 from loopr.core.codec import decode, encode
 from loopr.core.entries import Artifact, Entry, encode_entry, identity, just_works, outline_digest
 from loopr.core.lifecycle import allows
-from loopr.core.model import Loop, Status, Terms
+from loopr.core.model import DROPPED, Loop, Status, Terms
 from loopr.core.needs import resolve_needs
 from loopr.core.scene import Scene
 from loopr.core.ticked import without_ticked
@@ -224,7 +224,7 @@ def declare_again(scene: Scene, loop: Loop, terms: Terms, entry: str = "") -> It
     if finished:
         for child_id in scene.tree.former_children(loop.id):
             child = scene.loops[child_id]
-            if child.since >= gone_at:  # it left together with its parent, or later if it was landing then
+            if child.since >= gone_at and child.reason != DROPPED:  # it left with its parent, or later if it landed
                 yield from declare_again(scene, child, child.terms._replace(project=terms.project))
         for child_id in scene.tree.children(loop.id):
             child = scene.loops[child_id]
@@ -272,10 +272,12 @@ def _change_entry(loop: Loop, terms: Terms, entry: str) -> Iterator[e.Event]:
         yield e.EntryChanged(loop.id, terms, entry)
 
 
-def undeclare(scene: Scene, loop_id: str) -> Iterator[e.Event]:
-    """Take a loop and all below it out of the tree."""
+def undeclare(scene: Scene, loop_id: str, *, alone: bool = True) -> Iterator[e.Event]:
+    """Take a loop and all below it out of the tree, `alone` if its parent stays."""
     for loop in list(scene.tree.walk(loop_id)):
-        yield defer_if_landing(loop, e.Undeclared(loop.id))
+        first = _waiting(loop, "entry")  # of one that lands, and was to leave before its parent was
+        is_alone = first.alone if isinstance(first, e.Undeclared) else alone and loop.id == loop_id
+        yield defer_if_landing(loop, e.Undeclared(loop.id, is_alone))
 
 
 def defer_if_landing(loop: Loop, event: e.LoopEvent) -> e.LoopEvent:
@@ -305,7 +307,7 @@ def after_landing(scene: Scene, landing: Loop) -> Iterator[e.Event]:
     if isinstance(cancelled, e.Cancelled):
         yield cancel_event(scene.loops[landing.id], cancelled.by, cancelled.reason)
     if isinstance(change, e.Undeclared):
-        yield from undeclare(scene, landing.id)
+        yield from undeclare(scene, landing.id, alone=change.alone)
     elif isinstance(change, e.InputChanged | e.OutlineChanged | e.EntryChanged):
         payer = scene.loops[landing.parent].project if landing.parent else change.terms.project
         terms = change.terms._replace(project=payer)

@@ -71,7 +71,9 @@ class OutlineChanged(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(LoopEvent):
-    """The loop's entry is gone, or its parent's is."""
+    """The loop's entry is gone, `alone` while its parent's stays; else it leaves together with its parent."""
+
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

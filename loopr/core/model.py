@@ -56,6 +56,7 @@ class Failure(StrEnum):
     BLOCKED = "blocked"  # my command says that a person must do something first
 
 
+LEFT, DROPPED = "no longer declared", "no longer declared by its parent"  # together with that, or alone
 CLEARED = "cleared"
 
 

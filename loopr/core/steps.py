@@ -14,7 +14,7 @@ from loopr.core import offer_events as f
 from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
 from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
-from loopr.core.model import Failure, Hold, Loop, Status
+from loopr.core.model import DROPPED, LEFT, Failure, Hold, Loop, Status
 from loopr.core.redo import Ask
 
 S = Status
@@ -171,7 +171,7 @@ def _iterate(loop: Loop, event: e.IterationAsked, at: int) -> Loop:
 
 def _undeclared(loop: Loop, event: e.Undeclared, at: int) -> Loop:
     """Leave the tree; a live attempt is stopped."""
-    gone = let_go(loop)._replace(status=S.INVALIDATED, reason="no longer declared")
+    gone = let_go(loop)._replace(status=S.INVALIDATED, reason=DROPPED if event.alone else LEFT)
     return gone._replace(past=gone.past._replace(ask=None)) if gone.past.ask else gone
 
 

@@ -694,3 +694,14 @@ def test_everything_below_a_plan_is_paid_by_its_project() -> None:
     go_on(story, "settle\ndrop p/a/k: x")
     assert {each.project for each in story.forest.loops.values()} == {"api"}
     story.verify()
+
+
+def test_a_child_that_left_before_its_parent_stays_gone() -> None:
+    """A loop that comes back brings back what left with it, and not what it had dropped at the same instant."""
+    story = tell("plan p: s; t\nchoose p/s, p/t\nfinish p/s: a; b\nfinish p/t: x")
+    go_on(story, "drop p/s: b\nplan p: t")
+    gone = [story[each].status for each in ("p/s", "p/s/a", "p/s/b")]
+    assert gone == ["invalidated"] * 3
+    go_on(story, "plan p: s; t")
+    assert (story["p/s"].status, story["p/s/a"].status, story["p/s/b"].status) == ("complete", "invalidated", "pending")
+    story.verify()
