@@ -47,13 +47,19 @@ def _as_before(values: dict[str, Any]) -> dict[str, Any]:
     return values | {"theirs": False}
 
 
-VERSIONS: Mapping[str, int] = {"scope_held": 2, "scope_lifted": 2, "artifact_accepted": 2}
+def _without_count(values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the count of grants that was told for a while of a loop that is gone."""
+    return {key: value for key, value in values.items() if key != "after"}
+
+
+VERSIONS: Mapping[str, int] = {"scope_held": 2, "scope_lifted": 2, "artifact_accepted": 2, "undeclared": 2}
 """The payload version of every event that has ever changed; all others are at 1."""
 
 UPCASTERS: Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("scope_held", 1): _of_everything,
     ("scope_lifted", 1): _of_everything,
     ("artifact_accepted", 1): _as_before,
+    ("undeclared", 1): _without_count,
 }
 """How a payload of (event, version) becomes one of the next version."""
 

@@ -285,3 +285,9 @@ def test_a_homecoming_from_before_is_of_the_whole_plan() -> None:
     """A plan that came home before parts did came home as a whole."""
     home = decode("plan_came_home", 1, '{"plan": "p", "branch": "main", "commit": "c0"}')
     assert isinstance(home, workspace_events.PlanCameHome) and not home.partial
+
+
+@pytest.mark.parametrize("told", ["", ',"after":3'])
+def test_a_loop_that_was_gone_before_is_read(told: str) -> None:
+    """An older payload, with or without a count of grants, is that of a loop that left together with its parent."""
+    assert decode("undeclared", 1, f'{{"loop":"p/a"{told}}}') == events.Undeclared("p/a")
