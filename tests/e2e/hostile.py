@@ -224,8 +224,9 @@ PROGRAMS = tuple(
         "a clean filter": 'git config filter.e.clean "$DESK/plant"; echo "* filter=e" > .gitattributes',
         "a smudge filter": 'git config filter.e.smudge "$DESK/plant"; echo "* filter=e" > .gitattributes',
         "a process filter": 'git config filter.e.process "$DESK/plant"; echo "* filter=e" > .gitattributes',
-        "a filter by the info folder": f'{COMMON}; git config filter.e.clean "$DESK/plant"; '
-        'echo "* filter=e" > $C/info/attributes',
+        # Once, before a sibling ends: in the instant between loopr's look and git's own it would run (security.md).
+        "a filter by the info folder": f'{COMMON}; test -e "$DESK/planted" || git config filter.e.clean '
+        '"$DESK/plant"; echo > "$DESK/planted"; echo "* filter=e" > $C/info/attributes',
         "textconv": 'git config diff.e.textconv "$DESK/plant"; echo "* diff=e" > .gitattributes',
         "an external diff": 'git config diff.external "$DESK/plant"',
         "a merge driver": 'git config merge.e.driver "$DESK/plant"; echo "* merge=e" > .gitattributes',
