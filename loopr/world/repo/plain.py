@@ -62,8 +62,11 @@ def plain_folders(worktrees: Path, in_use: Set[str], occupied: Callable[[Path], 
 def remove_plain(worktrees: Path, names: Iterable[str]) -> set[str]:
     """Remove plain or empty folders, out of sight by rename first, so that no half of one is ever there; say which."""
     gone: set[str] = set()
+    there = [name for name in names if os.path.lexists(worktrees / name)]
+    if not there:  # nothing is made that an engine which ends just now would leave behind
+        return gone
     with _out_of_sight(worktrees / _GOING) as place:
-        for name in names:
+        for name in there:
             folder = worktrees / name
             if Path(name).name == name and not name.startswith(".") and not folder.is_symlink():
                 with suppress(OSError):

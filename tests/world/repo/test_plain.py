@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -92,7 +92,7 @@ def test_two_that_take_folders_away_at_once(tmp_path: Path, monkeypatch: pytest.
     worktrees = tmp_path / "worktrees"
     for name in ("one.g1", "two.g1"):
         plain.ensure_plain(worktrees, name)
-    others, make = list[set[str]](), tempfile.mkdtemp
+    others, make, lock = list[set[str]](), tempfile.mkdtemp, fcntl.flock
 
     def other() -> None:
         if not others:
@@ -105,15 +105,23 @@ def test_two_that_take_folders_away_at_once(tmp_path: Path, monkeypatch: pytest.
             other()
         return place
 
-    def names() -> Iterator[str]:
+    def held(descriptor: int, how: int) -> None:
+        lock(descriptor, how)
         if moment == "held":
             other()
-        yield "one.g1"
 
     monkeypatch.setattr(tempfile, "mkdtemp", made)
-    assert plain.remove_plain(worktrees, names()) == {"one.g1"}
+    monkeypatch.setattr(fcntl, "flock", held)
+    assert plain.remove_plain(worktrees, ["one.g1"]) == {"one.g1"}
     assert others == [{"two.g1"}]
     assert list(worktrees.iterdir()) == []
+
+
+def test_nothing_is_made_for_folders_that_are_gone(tmp_path: Path) -> None:
+    """An engine that ends just then has nothing to leave behind: the folder of worktrees is not touched."""
+    os.utime(tmp_path, ns=(1, 1))
+    assert plain.remove_plain(tmp_path, ["one.g1", "two.g1"]) == set()
+    assert tmp_path.stat().st_mtime_ns == 1
 
 
 def test_what_a_link_leads_to_is_not_cleared(tmp_path: Path) -> None:
