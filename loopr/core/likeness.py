@@ -21,6 +21,7 @@ from loopr.core.values import shown
 _KEY = re.compile(r"(?P<key>[A-Za-z_-]+):(?:[ \t]+(?P<value>.*))?$")
 _FENCE_LIKE = re.compile(r"(-{2,}|\*{3,}|_{3,}|={3,}|\+{3,}|;{3,})\s*$")
 _CHECK = re.compile(r"\s*[-*+] \[[ xX]\] +\S")
+_TABLE = re.compile(r"[ |]*:?-+:?[ ]*(\|[ :-]*)+$")  # the line below the head of a table
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
 _EXPORTS = (".json", ".jsonl", ".ndjson")
 _OTHERS = re.compile(
@@ -179,7 +180,7 @@ def _listed_steps(lines: Sequence[Line], wanted: str) -> Doubt | None:
 
 
 def _lost_tasks(lines: Sequence[Line], wanted: str) -> Doubt | None:
-    """Find headings that stand side by side, or a list of two items or more."""
+    """Find headings that stand side by side, a list of two items or more, or a table."""
     titles = [(line, heading.level) for line in lines if (heading := heading_of(line))]
     times = Counter(level for _, level in titles)
     side_by_side = min((level for level, count in times.items() if count > 1), default=0)
@@ -189,9 +190,13 @@ def _lost_tasks(lines: Sequence[Line], wanted: str) -> Doubt | None:
         message = f"{_quoted(title)} is no task, for all of this file is one"
         hint = f"to have several, list them as `- title` under `{wanted}`"
         return Doubt(Position(title.number, 1), message, hint)
+    why = "declares nothing, for all of this file is one task"
     if first is not None:
-        why = "declares nothing, for all of this file is one task"
         return Doubt(first, f"the list on line {first.line} {why}", f"put it under a heading `{wanted}`")
+    table = next((line.number for line in lines if not line.code and _TABLE.match(line.text)), None)
+    if table is not None:
+        hint = f"write its rows as `- title` under `{wanted}`"
+        return Doubt(Position(table - 1, 1), f"the table on line {table - 1} {why}", hint)
     return None
 
 

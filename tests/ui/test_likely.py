@@ -104,6 +104,7 @@ def test_plain_words_for_a_command(desk: Desk) -> None:
         ("# One\n- a\n- b\n\n# Two\n", "`# One` on line 1 is no task"),
         ("---\nid: p\n---\n# P\n## Context\n### One\n\n### Two\n", "`### One` on line 6 is no task"),
         ("# P\n\n1. one\n2. two\n", "the list on line 3 declares nothing, for all"),
+        ("# P\n\n| task | how |\n|---|:-:|\n| a | b |\n", "the table on line 3 declares nothing, for all"),
         ("# P\n\n- one\n- two\n\n## A\n\n## B\n", "the list on line 3 declares nothing"),
         ("# P\n\n## Next steps:\n- one\n", "`## Next steps:` on line 3 opens no outline here"),
         ("# P\n\n## Steps\n\nwords\n", ""),
