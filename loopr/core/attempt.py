@@ -228,7 +228,7 @@ def _inputs_moved(loop: Loop, event: InputsMoved, at: int) -> Loop:
 def _landed(loop: Loop, event: e.Landed, at: int) -> Loop:
     """Be done: integrated and published; its work is as old as the attempt that it comes from."""
     done, past = finish(over(loop), event.digest, at), loop.past
-    if event.digest == loop.offers.counts:  # it has handed over nothing, and what counts lies there still
+    if event.digest == loop.offers.counts:  # nothing handed over: the file that counts lies there
         done = done._replace(offers=loop.offers)
     if event.after:
         past = past._replace(made=past.worked, changed=event.after if event.commit else past.changed)

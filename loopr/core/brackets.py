@@ -31,5 +31,5 @@ def unread_brackets(words: str, type_name: str) -> Iterator[tuple[str, str]]:
 
 
 def without_brackets(title: str) -> str:
-    """Return a title as its id is made of it: without brackets that mean nothing else, if anything is left."""
+    """Return a title as its id is made of it: without needless brackets, if anything is left."""
     return _NEEDS.sub("", _APPROVE.sub("", title)).strip() or title

@@ -66,7 +66,7 @@ def read_checklist(text: str, child_type: str, *, grouped: bool) -> Checklist:
 
 
 def left_out(text: str, takes: re.Pattern[str] = _BOX) -> list[tuple[int, str]]:
-    """List the items of a text that stand among those which are taken, and are not: each with its line.
+    """List the items of a text that stand among taken ones and are not taken: each with its line.
 
     Another list, below a heading of its own, holds notes; and so does a list in an item.
     """

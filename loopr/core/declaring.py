@@ -192,7 +192,10 @@ def has_own_keys(entry: Entry) -> bool:
 
 
 def lost_work(scene: Scene, parent_id: str, entries: Iterable[Entry]) -> list[str]:
-    """List the loops with landed work that an outline below a loop, and those nested in it, would no longer declare."""
+    """List the loops with landed work that an outline below a loop would no longer declare.
+
+    The outlines nested in it count with it.
+    """
     if parent_id not in scene.loops:
         return []
     kept = {f"{parent_id}/{entry.id}": entry for entry in entries}
@@ -224,7 +227,7 @@ def declare_again(scene: Scene, loop: Loop, terms: Terms, entry: str = "") -> It
     if finished:
         for child_id in scene.tree.former_children(loop.id):
             child = scene.loops[child_id]
-            if child.since >= gone_at and child.reason != DROPPED:  # it left with its parent, or later if it landed
+            if child.since >= gone_at and child.reason != DROPPED:  # with its parent, or later
                 yield from declare_again(scene, child, child.terms._replace(project=terms.project))
         for child_id in scene.tree.children(loop.id):
             child = scene.loops[child_id]

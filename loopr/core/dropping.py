@@ -1,6 +1,6 @@
-"""What was cancelled: which holds that leaves, and how a plan leaves of which nothing has landed.
+"""Cancelled work: which holds it leaves, and how a plan leaves of which nothing has landed.
 
-The events of such a plan stay, a start brings it back. Must never know what is kept of it in git.
+The events of such a plan stay, a start brings it back. Must never know which part of it git keeps.
 """
 
 from __future__ import annotations

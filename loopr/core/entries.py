@@ -25,9 +25,9 @@ Command: TypeAlias = tuple[str, ...] | str
 class Entry:
     """One declared child: what it is to do, what it waits for, and the children it declares itself.
 
-    An implied entry was written by nobody: it stands for the one leaf of a parent that declares none.
-    An `empty` one says in so many words that nothing is below it. One that is `ticked` is done by the
-    word of its file, which is no part of the work.
+    An implied entry was not written: it stands for the one leaf of a parent that declares none.
+    An `empty` one says in so many words that nothing is below it. One that is `ticked` is done by
+    the word of its file, which is no part of the work.
     """
 
     id: str
@@ -95,7 +95,7 @@ def plan_identity(plan: Artifact) -> str:
 
 
 def outline_digest(entry: Entry) -> str:
-    """Return the digest of an entry's nested children with all they say, or "" if it says nothing of any."""
+    """Return the digest of an entry's nested children with all they say, or "" if it is silent."""
     return _digest([encode_entry(child) for child in entry.children]) if entry.children or entry.empty else ""
 
 

@@ -71,7 +71,7 @@ class OutlineChanged(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(LoopEvent):
-    """The loop's entry is gone, `alone` while its parent's stays; else it leaves together with its parent."""
+    """The loop's entry is gone, `alone` while its parent's stays; else its parent leaves too."""
 
     alone: bool = False
 
@@ -325,7 +325,8 @@ class Retried(LoopEvent):
 class Renewed(LoopEvent):
     """The loop is made anew, as a new generation.
 
-    Where it has a `reason` of its own, such as other inputs, what rests on it follows, should it land something.
+    Where it has a `reason` of its own, such as other inputs, the loops that rest on it follow,
+    should it land something.
     """
 
     by: str

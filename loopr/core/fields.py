@@ -182,7 +182,7 @@ def _read_siblings(
     type_name: str,
     depth: int,
 ) -> tuple[Entry, ...]:
-    """Read the entries of one outline, and what they need of each other."""
+    """Read the entries of one outline, and their needs of each other."""
     read = [_read_entry(reading, item, type_name, depth) for item in items]
     siblings = [each for each in read if each is not None]
     return tuple(each.entry for each in check_siblings(reading.findings, siblings))
@@ -194,7 +194,7 @@ def is_empty(value: Marked) -> bool:
 
 
 def _works(pairs: Mapping[str, Pair]) -> bool:
-    """Say whether an entry names a command or an agent: that says what is below it."""
+    """Say whether an entry names a command or an agent, which declares the loops below it."""
     return "run" in pairs or "agent" in pairs
 
 
@@ -231,7 +231,7 @@ def _read_keys(
     depth: int,
     entry: Entry,
 ) -> Sibling:
-    """Read what an entry says beside what it is called."""
+    """Read the keys of an entry beside its id and its title."""
     check_trust(reading, pairs)
     needs, needs_at = _read_needs(reading, pairs)
     children = pairs.get(CHILDREN)

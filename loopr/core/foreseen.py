@@ -1,6 +1,6 @@
-"""What an edit comes to below loops that take it up later: their own turn to be complete again comes first.
+"""The effect of an edit below loops that take it up later: they must first be complete again.
 
-Compares entries with the loops that stand below. Must never know when that turn comes, nor a terminal.
+Compares entries with the loops that stand below. Must never know when they will be, nor a terminal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SETTLED = frozenset({Status.COMPLETE, Status.CANCELLED, Status.INVALIDATED})
 
 
 def whole_meaning(tree: Tree, before: Mapping[str, Loop], after: Mapping[str, Loop], find_entry: FindEntry) -> Meaning:
-    """Compare the loops of a plan before and after an edit, with what loops that wait will make of it."""
+    """Compare the loops of a plan before and after an edit, and foresee those that wait."""
     found = meaning(before, after)
     waiting = tuple(_waiting(before, after))
     ahead: list[tuple[str, str]] = []
@@ -35,12 +35,12 @@ def whole_meaning(tree: Tree, before: Mapping[str, Loop], after: Mapping[str, Lo
 
 
 def _with(now: tuple[str, ...], ahead: list[tuple[str, str]], kind: str) -> tuple[str, ...]:
-    """Add to what an edit comes to at once what it comes to later, each loop once."""
+    """Add to the loops that an edit touches at once those it touches later, each loop once."""
     return tuple(dict.fromkeys((*now, *(loop for each, loop in ahead if each == kind))))
 
 
 def _waiting(before: Mapping[str, Loop], after: Mapping[str, Loop]) -> Iterator[str]:
-    """Name the loops whose entry declares other children than before, and that are not complete by it yet."""
+    """Name the loops whose entry declares other children, and that are not complete by it yet."""
     for name, loop in after.items():
         old = before.get(name)
         if old is not None and old.outline != loop.outline and loop.status not in _SETTLED:
@@ -48,9 +48,9 @@ def _waiting(before: Mapping[str, Loop], after: Mapping[str, Loop]) -> Iterator[
 
 
 def _compared(tree: Tree, parent: str, entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
-    """Give each loop below a parent that an outline makes new, changes or leaves out, with which of these."""
+    """Give the loops below a parent that an outline adds, changes or leaves out, each by kind."""
     if not entries:
-        return  # its own work says what is below it
+        return  # its own work declares the loops below it
     wanted = {f"{parent}/{each.id}": each for each in entries}
     standing = dict.fromkeys(tree.children(parent))
     for child in standing:

@@ -291,7 +291,7 @@ def may_settle(scene: Scene, loop: Loop) -> bool:
 
 
 def kept_for_good(scene: Scene, loop: Loop, now: int) -> str:
-    """Say which pause or spent budget keeps a loop until a person does something; nothing where none does."""
+    """Say which pause or spent budget keeps a loop until a person acts; nothing where none does."""
     closed = _paused(scene, loop, now) or limits.budget_spent(scene, loop, now)
     return closed[0] if closed is not None and closed[1] is None else ""
 

@@ -1,4 +1,4 @@
-"""The outline as headings and lists, so that a plain document is a plan: what an item says.
+"""The outline as headings and lists, so that a plain document is a plan: how an item is read.
 
 Knows lines of Markdown. Must never know front matter, and never reads anything inside fenced code
 or a comment. Which lines are items is said in `sections.py`.

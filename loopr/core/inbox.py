@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What the scene does not know: plans that are done and not home, words on held settings, and the time."""
+    """The facts beside the scene: plans done and not home, words on held settings, and the time."""
 
     away: tuple[str, ...] = ()
     held: str = ""
@@ -125,7 +125,7 @@ def _stale(scene: Scene, beside: Beside) -> Iterator[Call]:
 
 
 def _kept(scene: Scene, beside: Beside) -> Iterator[Call]:
-    """List for each plan its loops to be done again that a pause or a budget keeps from that for good."""
+    """List by plan the loops to be done again that a pause or a budget keeps from that for good."""
     alike: dict[tuple[str, str], list[str]] = {}
     for name in sorted(scene.tree.redoing):
         loop = scene.loops[name]

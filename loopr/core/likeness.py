@@ -126,7 +126,7 @@ def may_be_list(text: str, name: str) -> bool:
 
 
 def unread_list(text: str, ladder: Ladder, type_name: str) -> Doubt | None:
-    """Find what was most likely meant as an outline and is not: a list, a checklist, headings."""
+    """Find the part most likely meant as an outline that is none: a list, a checklist, headings."""
     front = _FRONT.match(text)
     first_line = front[0].count("\n") + 1 if front else 1
     lines = read_lines(Findings(""), text[front.end() :] if front else text, first_line)

@@ -1,7 +1,8 @@
 """Entries that are written as people say them: a bare title, a name in front of its keys, a dash of another kind.
 
-Knows the shape of one entry. A bare title is an entry; whatever else has a meaning that can be guessed is refused with
-what to write. Must never know what a key is good for, but `run`: a name may stand before a command.
+Knows the shape of one entry. A bare title is an entry; another shape with a meaning that can be
+guessed is refused, with the words to write. Must never know the use of a key, but of `run`: a name
+may stand before a command.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _named(
 
 
 def as_meant(value: Marked, keys: Collection[str]) -> MarkedMap | None:
-    """Return what a refused entry means most likely, to read on; None for no mapping."""
+    """Return the most likely meaning of a refused entry, to read on; None for no mapping."""
     first = value.pairs[0] if isinstance(value, MarkedMap) and value.pairs else None
     if first is None or not isinstance(value, MarkedMap):
         return None

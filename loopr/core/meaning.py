@@ -31,8 +31,8 @@ class Meaning(NamedTuple):
     `back` are loops that come back with what they had done, `reworded` those with other words that had not begun,
     `filed` those that are complete now though nothing worked for them: a file was put in their place. Of
     those that are `reordered` the children stand in another order.
-    `text` is whether the plan's own words are others, which nobody below it works from; `later` are loops that
-    take up their part of the edit once what they wait for is done.
+    `text` is whether the plan's own words are others, which no loop below it works from; `later`
+    are loops that take up their part of the edit once their waits are over.
     """
 
     new: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ class Failure(StrEnum):
     BLOCKED = "blocked"  # my command says that a person must do something first
 
 
-LEFT, DROPPED = "no longer declared", "no longer declared by its parent"  # together with that, or alone
+LEFT, DROPPED = "no longer declared", "no longer declared by its parent"  # with it, or alone
 CLEARED = "cleared"
 
 

@@ -155,7 +155,7 @@ class LandingReady(Observation):
 class LandingDone(Observation):
     """The loop's commits are on the plan branch and its artifact is published.
 
-    A file at its place that loopr did not write `gave_way` to what was handed over, by its digest;
+    A file at its place that loopr did not write `gave_way` to the handed over one, by its digest;
     or it `stays`.
     """
 

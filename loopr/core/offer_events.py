@@ -36,7 +36,7 @@ class OfferGone(LoopEvent):
 
 @dataclass(frozen=True, slots=True)
 class OfferReplaced(LoopEvent):
-    """The loop has handed over its own artifact: what lay there gave way, and is kept in the archive."""
+    """The loop has handed over its own artifact: the file there gave way, and is in the archive."""
 
     digest: str
 

@@ -48,7 +48,7 @@ def words_for(loop: Loop) -> str:
 def may_give_way(loop: Loop) -> frozenset[str]:
     """Return the digests of what loopr may write over at a loop's place: its own, and what a person has rejected.
 
-    The text of the latter is kept in the archive. What counts and is not loopr's stays.
+    The text of the latter is kept in the archive. A file that counts and is not loopr's stays.
     """
     return frozenset({loop.artifact, *loop.offers.rejected}) - {"", loop.offers.counts}
 
@@ -74,7 +74,7 @@ def is_foreign(scene: Scene, loop: Loop, now: int) -> Closed:
 
 
 def is_replaced(loop: Loop) -> bool:
-    """Say whether a person's file has replaced what a loop handed over that waits for approval."""
+    """Say whether a person's file has replaced the artifact of a loop that waits for approval."""
     if loop.status is not Status.AWAITING or loop.lease is None or loop.seen < loop.lease.at:
         return False
     return bool(loop.offers.counts) and loop.offers.counts == loop.artifact

@@ -140,7 +140,7 @@ def _read_top(
         message = f"front matter must be keys and values, not {kind(fields)}"
         reading.findings.refuse(fields.at, message, "write `title: ...`")
         return {}
-    if reading.ladder.child(type_name) is None:  # that nothing is below it is true, by whatever name
+    if reading.ladder.child(type_name) is None:  # nothing is below a leaf: an empty key is true
         known = reading.ladder.all_keys()
         told = tuple(each for each in fields.pairs if each.key not in known or not is_empty(each.value))
         fields = replace(fields, pairs=told)

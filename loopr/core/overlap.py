@@ -47,9 +47,10 @@ def _parts(pattern: str) -> tuple[str, ...]:
 
 
 def _meet(one: tuple[str, ...], other: tuple[str, ...], *, holds: bool, is_path: bool = False) -> bool:
-    """Say whether some path fits both; `holds`: the first one may be a folder, as the other one if its end is plain.
+    """Say whether some path fits both.
 
-    Where the first one `is_path` it is no pattern.
+    Where the first one `holds`, it may be a folder, as the other one if its end is plain. Where it
+    `is_path` it is no pattern.
     """
     alike = _fits if is_path else _alike
     other_holds = bool(other) and not _WILD & set(other[-1])

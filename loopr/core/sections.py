@@ -1,6 +1,6 @@
 """The sections that hold an outline, `## Specs` and the like: which of their lines are items.
 
-Knows headings and lists. Must never know front matter, nor what an item says.
+Knows headings and lists. Must never know front matter, nor the words of an item.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ITEM_LEVEL = 3
 
 @dataclass(slots=True)
 class Section:
-    """The lists that are being read: indent and mark of the first item decide what the items are.
+    """The lists that are being read: indent and mark of the first item decide on the next.
 
     `titles` are the headings below the one that opens the section, each with all that follows it;
     `deep` is the first one of a lower level that belongs to no item, with its level.
@@ -65,7 +65,7 @@ class Section:
         self.after_blank = line.blank
 
     def _take_title(self, line: Line, heading: Heading | None) -> None:
-        """Keep a heading below the one that opens the section, or what follows it."""
+        """Keep a heading below the one that opens the section, or a line that follows it."""
         if heading and heading.level == _ITEM_LEVEL:
             at = Position(line.number, line.width + 1)
             self.titles.append(Item(heading.text, at, is_heading=True))
@@ -93,7 +93,7 @@ class Section:
 
 
 def sections_of(lines: Sequence[Line], ladder: Ladder, type_name: str) -> Iterator[Section]:
-    """Read what stands under each heading that opens the outline."""
+    """Read the lines under each heading that opens the outline."""
     section: Section | None = None
     for line in lines:
         heading = heading_of(line)
@@ -108,7 +108,7 @@ def sections_of(lines: Sequence[Line], ladder: Ladder, type_name: str) -> Iterat
 
 
 def read_items(lines: Sequence[Line], ladder: Ladder, type_name: str) -> list[Item]:
-    """Return what is declared under each heading that opens the outline."""
+    """Return the items that are declared under each heading that opens the outline."""
     return [item for section in sections_of(lines, ladder, type_name) for item in section.declared]
 
 

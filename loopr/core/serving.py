@@ -87,7 +87,7 @@ def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event
 def _came_home(scene: Scene, seen: o.CameHome, now: int) -> Iterator[Event]:
     """A plan is home, or what of it has landed."""
     yield w.PlanCameHome(seen.plan, seen.branch, seen.commit, seen.partial)
-    if not seen.partial:  # what its branch lacks of the base is of no interest any more
+    if not seen.partial:  # whether its branch lacks work of the base is of no interest now
         yield from clear_refusal(scene, seen.plan)
 
 

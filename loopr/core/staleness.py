@@ -88,7 +88,7 @@ def resting_on(tree: Tree, loop: Loop) -> Iterator[Loop]:
 
 
 def made_with(tree: Tree, loop: Loop) -> list[Loop]:
-    """List the complete loops that rest on a loop, be it gone by now, and were begun after it had landed something."""
+    """List the complete loops that rest on a loop, even a gone one, and began after its landing."""
     then = loop.past.changed
     return [each for each in resting_on(tree, loop) if 0 < then < each.past.made]
 

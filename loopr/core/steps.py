@@ -198,7 +198,7 @@ def _retried(loop: Loop, event: e.Retried, at: int) -> Loop:
 
 
 def _renewed(loop: Loop, event: e.Renewed, at: int) -> Loop:
-    """Do it all again; for a reason of its own, with what rests on it."""
+    """Do it all again; for a reason of its own, with the loops that rest on it."""
     anew = _anew(loop, event.generation)
     if not event.reason or anew.past.ask is not None:
         return anew

@@ -47,7 +47,7 @@ def _reason(paths: tuple[str, ...], since: str) -> str:
 
 
 def take_base(scene: Scene, plan: str, said: Taken) -> Iterator[Event]:
-    """Let a plan begin at another base; ask for each loop to be done again that has other inputs there.
+    """Let a plan begin at another base; ask to do each loop again that has other inputs there.
 
     One that has failed or is parked begins anew; of one at work it is noted.
     """

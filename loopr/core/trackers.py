@@ -140,7 +140,7 @@ def _github(said: Mapping[str, Any]) -> Item | None:
 
 
 def _with_words(item: Item) -> Item:
-    """Add what an issue says in words that it waits for, such as `blocked by #4, #5`."""
+    """Add the needs that an issue states in words, such as `blocked by #4, #5`."""
     told = [number for found in _IN_WORDS.finditer(item.body) for number in re.findall(r"#(\d+)", found[0])]
     more = [each for each in told if each != item.id]
     return replace(item, needs=tuple(dict.fromkeys((*item.needs, *more)))) if more else item

@@ -30,8 +30,9 @@ _COMPLETES = frozenset({Status.PENDING, Status.PARKED, Status.FAILED})
 def came_during(scene: Scene, changed_at: int, last_at: int) -> tuple[str, ...] | None:
     """Say who was at work when a file changed, as far as the journal tells; None if it is a person's.
 
-    For a process that has not looked itself: `last_at` is when the journal was written to last. What was
-    approved after an engine had ended in order lands with the next one, and nothing of it runs before.
+    For a process that has not looked itself: `last_at` is when the journal was written to last.
+    Work approved after an engine had ended in order lands with the next one, and none of it runs
+    before.
     """
     shared = scene.shared
     if changed_at < shared.engine.started_at:

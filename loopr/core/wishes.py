@@ -143,7 +143,7 @@ def retry(scene: Scene, loop_id: str, by: str, now: int) -> Iterator[Event]:
     """Begin a loop's counting again in the same worktree; a cancelled one brings back what was cancelled below it.
 
     Of a complete one all begins again that has come to an end below it without completing, or
-    backs off. What a cancel holds is let go on.
+    backs off. Loops that a cancel holds are let go on.
     """
     loop = _loop(scene, loop_id)
     late = {each.id for each in scene.tree.walk(loop_id) if each.status is Status.PENDING and each.not_before > now}

@@ -36,9 +36,9 @@ _ASKS = frozenset({Failure.CONFIG, Failure.REFUSED})
 
 
 def with_checkout(kit: Kit, task: Task, command: Command | None, trouble: Trouble | None, said: Said) -> Trouble | None:
-    """Add to what went wrong which file of the command may be why, and what brings it there.
+    """Add to a trouble which file of the command may be why, and how to bring it there.
 
-    Whatever was printed must have named that file. A command that could not be run and of which
+    Any printed words must have named that file. A command that could not be run and of which
     nothing was printed may want any file that it names; one that said no wants none.
     """
     ground = kit.ground_of(task)
@@ -58,7 +58,7 @@ def with_checkout(kit: Kit, task: Task, command: Command | None, trouble: Troubl
 
 
 def _without_environment(kit: Kit, ground: Ground, worktree: Path, heard: bytes, trouble: Trouble) -> str:
-    """Say that a program may be in the virtual environment that loops do not get, where one is missing."""
+    """Say of a missing program that it may be in the virtual environment that loops do not get."""
     lacks = trouble.failure is Failure.CONFIG or any(each in heard for each in _LACKS)
     folder = left_out(kit.inherited, ground.top) if lacks and ground.top is not None else ""
     if not folder or ground.top is None or (worktree / folder).is_dir():

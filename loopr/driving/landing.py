@@ -42,7 +42,7 @@ MOST_NAMED = 10
 
 
 class _Published(NamedTuple):
-    """What counts as the artifact now, and what it declares; a file there gave way, or stays."""
+    """The artifact that counts now, by digest and as read; a file there gave way, or stays."""
 
     digest: str
     artifact: Artifact | None
@@ -192,7 +192,7 @@ def _until_published(kit: Kit, task: Task, artifact: Artifact | None, commit: st
 
 
 def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Generator[Asked, Any, _Published]:
-    """Put the artifact in its place; a file of others gives way only to what is handed over."""
+    """Put the artifact in its place; a file of others gives way only to one that is handed over."""
     loop, hands_over, raw = task.loop, _hands_over(kit, task), _own_text(kit, task, commit)
     path = artifact_path(kit.specs, loop.id, loop.type)
     there = content(path)
@@ -202,7 +202,7 @@ def _publish(kit: Kit, task: Task, artifact: Artifact | None, commit: str) -> Ge
         if _replaced_by_person(task):
             return _Published(lies, _read(task, there, path))
         if lies == loop.offers.counts != loop.offers.offered and not hands_over:
-            return _Published(lies, _read(task, there, path), stays=True)  # it counts, and goes on to
+            return _Published(lies, _read(task, there, path), stays=True)  # it still counts
     may_go = frozenset({loop.artifact, *theirs} if hands_over else {loop.artifact} - theirs)
     may_go = (may_go | {ours, *loop.offers.rejected}) - {""}
     if there is not None and lies in may_go and (lies != ours or lies in theirs):

@@ -141,7 +141,7 @@ def _spec(
 
 
 def _inherited(kit: Kit, task: Task, folder: Path, step: str) -> dict[str, str]:
-    """Return what loopr was started with, with an active virtual environment as it is in a worktree."""
+    """Return loopr's variables at its start, an active virtual environment as in a worktree."""
     ground = kit.ground_of(task)
     if ground is None or ground.top is None:
         return dict(kit.inherited)

@@ -116,7 +116,7 @@ def with_last_word(reason: str, said: Said) -> str:
 
 
 def with_cure(reason: str, last: str) -> str:
-    """Add to a reason what to write where its last line tells that sh lacks a word of bash's."""
+    """Add a cure to a reason where its last line tells that sh lacks a word of bash's."""
     cure = cure_in(last)
     return f"{reason}; {cure}" if cure else reason
 

@@ -1,6 +1,6 @@
 """Whether a worktree is set up as the settings say now, told by a mark that lies in it.
 
-Knows the setup, the hook beside it, and the list of files that are copied. Must never run any of them.
+Knows the setup, the hook beside it, and the list of files that are copied. Must never run any.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def is_ready(own: Path, seal: str) -> bool:
 
 
 def was_ready(own: Path) -> bool:
-    """Say whether a worktree has been set up before, in whatever way."""
+    """Say whether a worktree has been set up before, in any way."""
     return is_plain_file(own / READY)
 
 

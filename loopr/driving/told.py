@@ -1,7 +1,7 @@
-"""What a try is told of those before it: why they were refused, by judges or by a person.
+"""The feedback for a try on those before it: why they were refused, by judges or by a person.
 
-Knows the folders of runs, and reads in the journal what a person has said. Must never know how a
-prompt is made.
+Knows the folders of runs, and reads a person's words in the journal. Must never know how a prompt
+is made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def feedback_of(kit: Kit, task: Task) -> str:
 
 
 def _before_this_count(kit: Kit, task: Task, last: Try) -> str:
-    """Say what was wrong with the last try, though the iterations are counted anew since then."""
+    """Give the faults of the last try, though the iterations are counted anew since then."""
     if said := _said_since(kit, task, last.attempt):
         return render_feedback(said)
     if last.refusal is not None:
@@ -50,13 +50,13 @@ def _before_this_count(kit: Kit, task: Task, last: Try) -> str:
 
 
 def _still_to_do(kit: Kit, task: Task, last: Try) -> str:
-    """Read what a try was told that came to no verdict."""
+    """Read the feedback that a try was given that came to no verdict."""
     path = kit.runs.folder(task.name, last.attempt) / prompts.FEEDBACK
     return path.read_text(encoding="utf-8")
 
 
 def _said_since(kit: Kit, task: Task, attempt: int) -> str:
-    """Return what a person has said last of the work of an attempt, if they have."""
+    """Return a person's last words on the work of an attempt, if there are any."""
     with suppress(LooprError), Journal.open(kit.place.journal, readonly=True) as journal:
         for record in reversed(journal.story(task.loop.id, MOST_EVENTS)):
             event = decode(record.event, record.version, record.data)
@@ -73,6 +73,6 @@ def _of_this_count(kit: Kit, task: Task) -> Iterator[Refusal]:
     for each in kit.runs.tries_before(task.name, task.attempt):
         if each.iteration > later:
             return
-        if each.iteration < later and each.refusal is not None:  # else it was counted anew after that one
+        if each.iteration < later and each.refusal is not None:  # else counted anew after it
             yield each.refusal
         later = each.iteration

@@ -1,7 +1,7 @@
-"""What a command has used: what its result file or its stream tells, and its time.
+"""The use of a command: by its result file or its stream, and its time.
 
-The engine's own clock stops when it hears of an end. Where it hears of that late, as after a night in which no engine
-ran, the time of the command itself counts. Must never know what use costs.
+The engine's own clock stops when it hears of an end. Where it hears of that late, as after a night
+in which no engine ran, the time of the command itself counts. Must never know the cost of use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LATE_MS = 2_000
 
 
 def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:
-    """Return the use of an attempt or a judge: by its result file, else by its stream; None where neither tells."""
+    """Return the use of an attempt or a judge: by its result file, else its stream, else None."""
     if advice is not None and advice.usage != Reported():
         return Usage(advice.usage.tokens, advice.usage.micro_usd, wall_ms)
     return heard.usage(wall_ms) if heard is not None else None
@@ -41,7 +41,7 @@ def use_of(outcome: Outcome, advice: Advice | None, heard: Heard | None, span: S
 
 
 def _worked_ms(outcome: Outcome, span: Span) -> int:
-    """Return how long a command ran; where nothing saw its end, until it last wrote. 0 where neither is known."""
+    """Return how long a command ran; if its end is unknown, until it last wrote; else 0."""
     if outcome.wall_ms or span.began is None:
         return outcome.wall_ms
     signs = [span.run / name for name in (RUN, *STREAMS)]

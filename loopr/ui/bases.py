@@ -140,7 +140,7 @@ def other_inputs(workspace: Workspace, scene: Scene, plan: str) -> str:
 
 
 def foretold(workspace: Workspace, scene: Scene, plan: str) -> str:
-    """Say what the base of a plan has that the plan lacks, and whose inputs are others there, before a start."""
+    """Say before a start that a plan lacks work of its base, and whose inputs are others there."""
     bound, top = scene.shared.plans.get(plan), workspace.place.repository
     if bound is None or top is None or not bound.base_branch:
         return ""
@@ -188,7 +188,7 @@ def _begin_again(engine: Engine, gone: Gone, plan: str) -> str:
 
 
 def news(scene: Scene, gone: Gone, plan: str) -> str:
-    """Say what the base has beyond a plan that is done and takes none of it: commits, or no more what was made."""
+    """Say that a done plan takes no new commits of its base, or which files the base lacks."""
     if not gone.along:
         return _lacks(gone, plan)
     return lacking(scene, gone.ground, plan, (gone.stands, gone.base.commit), gone.base.branch)

@@ -35,7 +35,7 @@ _NAMES_ONE = re.compile(r"-[CfF].*|--(?:file|makefile|directory|prefix|dir|cwd|j
 _MAY_BRING = re.compile(
     r"\|\||\b(?:install|add|sync|activate|PATH|if|alias|function|command|which|type|hash|eval|exec|ssh|case)\b|\(\)"
 )
-"""What in a text may bring a program, or keep it from being begun."""
+"""Words in a text that may bring a program, or keep it from being begun."""
 
 _PLAIN = re.compile(r"[A-Za-z][\w.+-]*")
 _PATTERN = re.compile(r"[`{*?\[]")
@@ -66,7 +66,7 @@ def recipes_in(command: Command | None) -> Iterator[tuple[str, ...]]:
 
 
 def programs_in(text: str) -> Iterator[str]:
-    """Give the programs that a text for the shell begins by name; none where it may bring one itself."""
+    """Give the programs that a text for the shell begins by name; none if it may bring one."""
     if _MAY_BRING.search(text):
         return
     for words, _ in begun_in(without_documents(text)):
@@ -75,15 +75,15 @@ def programs_in(text: str) -> Iterator[str]:
 
 
 def _path(word: str, folder: str) -> Sequence[str]:
-    """Return what a word means in a folder; nothing if that is outside, or a pattern."""
+    """Return the path of a word in a folder; nothing if that is outside, or a pattern."""
     return [each for each in below((folder,), word) if not _PATTERN.search(each)]
 
 
 def _begun(command: Command | None) -> Iterator[tuple[list[str], str]]:
     """Give the words of each command that runs before anything else has, and the folder it is in.
 
-    What follows a command is left out, since that one may make a file, or decide that nothing more
-    runs; so is one after which something else is done where it fails.
+    A command that follows another is left out, since that one may make a file, or decide that
+    nothing more runs; so is one after which something else is done where it fails.
     """
     if not isinstance(command, str):
         yield from [([*command], ".")] if command else []

@@ -29,7 +29,7 @@ _OVER = frozenset({Status.COMPLETE, Status.INVALIDATED})
 
 @contextmanager
 def naming_declared(opened: Callable[[], Workspace | None]) -> Iterator[None]:
-    """Say of a loop that is not found where it is declared, and what has to be done first."""
+    """Say of a loop that is not found where it is declared, and which loop comes first."""
     try:
         yield
     except NotFound as error:
@@ -43,7 +43,7 @@ def naming_declared(opened: Callable[[], Workspace | None]) -> Iterator[None]:
 
 
 def _told(workspace: Workspace, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """Word anew what is said of loops that are declared, and no loops yet."""
+    """Word anew the problems of loops that are declared, and no loops yet."""
     from loopr.engine import ENTRIES  # slow to import, and most names are found
 
     seen = workspace.look()
@@ -112,7 +112,7 @@ def later_words(scene: Scene, top: str, entries: tuple[Entry, ...]) -> Iterator[
 
 
 def _count_later(scene: Scene, name: str, entry: Entry, found: dict[str, int]) -> None:
-    """Count what is below an entry whose loop is not complete, or below those within it."""
+    """Count the loops below an entry whose own is not complete, or below those within it."""
     loop = scene.loops.get(name)
     if loop is None or loop.status is Status.INVALIDATED:
         return

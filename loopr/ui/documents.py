@@ -117,9 +117,8 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     body["inbox"] = [needed.call_row(each) for each in calls]
     moves = {name.partition("/")[0] for each in calls if each.kind in (FILE, OFFERED) for name in each.about}
     for row in body["plans"]:
-        row["stranded"] = (
-            row["stranded"] and row["id"] not in moves
-        )  # whoever writes a file moves it, or decides on one
+        # a person moves it: they write a file, or decide on one
+        row["stranded"] = row["stranded"] and row["id"] not in moves
     if found:
         body["warnings"].insert(0, found.words)
     if is_full(state := workspace.place.state):

@@ -39,7 +39,7 @@ def is_unchanged(done: Enqueued) -> bool:
 
 
 def remarks_on(done: Enqueued) -> Iterator[str]:
-    """Give what is remarked on a plan before anything of it runs."""
+    """Give the remarks on a plan before anything of it runs."""
     yield from filter(None, (*done.remarks, done.base, *done.uncommitted, *done.unjudged))
     yield from (*done.absent, *done.unreadable, *done.astray)
 

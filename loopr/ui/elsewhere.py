@@ -1,6 +1,6 @@
-"""Commands that name the checkout by its whole path: they work there, and not in the worktree of a loop.
+"""Commands that name the checkout by its whole path: they work there, not in a loop's worktree.
 
-Must never run a command, nor know what is read or written by one.
+Must never run a command, nor know which files one reads or writes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_TOLD = 5
 
 
 class _Named(NamedTuple):
-    """A path in the checkout that a command names, from its top; `place` is where the command is written."""
+    """A path in the checkout that a command names, from its top, and the place of the command."""
 
     path: str
     key: str
@@ -44,7 +44,7 @@ class _Named(NamedTuple):
 def check_judges(
     scene: Scene, workspace: Workspace, artifact: Artifact, source: str, confirm: Callable[[str], bool]
 ) -> None:
-    """Refuse a check that runs the files of the checkout, and not what would land, unless a person wants it."""
+    """Refuse a check of the checkout's files, not of those to land, unless a person wants it."""
     top = workspace.repository(artifact.project)[1]
     if top is None:
         return
@@ -58,7 +58,7 @@ def check_judges(
 
 
 def astray(scene: Scene, workspace: Workspace, artifact: Artifact, source: str) -> list[Problem]:
-    """List the paths in the checkout that commands of a plan name as a whole, each with what to write."""
+    """List the whole paths in the checkout that commands of a plan name, each with its cure."""
     top = workspace.repository(artifact.project)[1]
     if top is None:
         return []
@@ -73,7 +73,7 @@ def astray(scene: Scene, workspace: Workspace, artifact: Artifact, source: str) 
 
 
 def runs_checkout(top: Path, path: str) -> bool:
-    """Say whether a program of a virtual environment in a checkout runs the files of that checkout."""
+    """Say whether a program in a checkout's virtual environment runs the checkout's files."""
     home = environment_of(top, path)
     return bool(home) and _is_python(top / path) and leads_to(top / home, top)
 
@@ -90,7 +90,7 @@ def _is_python(program: Path) -> bool:
 
 
 def _named(scene: Scene, workspace: Workspace, artifact: Artifact, source: str, top: Path) -> Iterator[_Named]:
-    """Give the paths in a checkout that commands of loops and of landing name as a whole, but for those of agents."""
+    """Give the whole paths in a checkout that commands name, but for those of agents."""
     tops = "|".join(re.escape(os.fspath(each)) for each in dict.fromkeys((top, top.resolve())))
     pattern = re.compile(rf"(?<![\w./-])(?:{tops})(?P<rest>{_REST})")
     for command, place, key in _commands(scene, workspace, artifact, source):

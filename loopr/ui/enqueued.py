@@ -1,4 +1,4 @@
-"""What became of a plan that was brought in, or of which a person had a word: how it stood beside how it stands.
+"""The effect of a request, or of a person's word, on a plan: how it stood, how it stands.
 
 Must never know a file, nor how a plan is brought in.
 """
@@ -17,13 +17,14 @@ from loopr.ui.taken_up import is_awaited
 
 
 class Enqueued(NamedTuple):
-    """What became of a plan: what is new, complete by declaration, to do again, gone, back, wrong, or not in git.
+    """The effect on a plan: loops new, complete by declaration, to do again, gone or back; faults.
 
-    `absent` says which programs it needs that are not here, `unreadable` what of it sh could not
-    run, `astray` what of it works in the checkout, `remarks` what may be meant otherwise than it is
-    read, `behind` whether the engine has not taken up all of it yet. The rest is as in a `Meaning`;
-    `edited` is whether its file is another than the one that counted. One that `waits` for a
-    person's word has changed nothing yet; `then` says what it comes to.
+    `absent` says which programs it needs that are not here, `unreadable` which texts sh could not
+    run, `astray` which commands work in the checkout, `remarks` which parts may be meant otherwise
+    than they are read, `uncommitted` which files git lacks, `behind` whether the engine has not
+    taken up all of it yet. The rest is as in a `Meaning`; `edited` is whether its file is another
+    than the one that counted. One that `waits` for a person's word has changed nothing yet; `then`
+    tells its effect.
     """
 
     plan: str
@@ -62,7 +63,7 @@ def loops_of(forest: Forest, plan: str) -> dict[str, Loop]:
 
 
 def summary(engine: Engine, plan: str, before: Mapping[str, Loop], events: list[Event]) -> Enqueued:
-    """Say what a request or a word has come to: loops of a plan as they were, and as they are."""
+    """Sum up the effect of a request or a word: loops of a plan as they were, and as they are."""
     after = loops_of(engine.forest, plan)
     found = whole_meaning(engine.forest.tree, before, after, engine.mind.find_entry)
     prefix = f"{engine.forest.policy.artifacts_dir}/{plan}/"

@@ -133,7 +133,7 @@ def group_of(
 
 
 def _counted(scene: Scene, loops: list[Loop], applies: Callable[[Loop], bool]) -> list[Loop]:
-    """Leave out what is complete and has others below it, as where it is counted what is done."""
+    """Leave out complete loops with others below them, as where done loops are counted."""
     return [each for each in loops if applies(each) or not scene.tree.is_head(each.id)] or loops
 
 

@@ -21,7 +21,7 @@ _GONE = frozenset({Status.COMPLETE, Status.INVALIDATED})
 
 
 class Half(NamedTuple):
-    """What of a plan has landed and what has not: its children that are cut through, and each loop that is missing.
+    """The landed and the open half of a plan: children that are cut through, and missing loops.
 
     `older` are those of which only the work of an earlier try has landed: that comes home as it is.
     """

@@ -25,9 +25,9 @@ NOTHING_TO_DO = "nothing to do: it is done, and nothing has changed"
 
 
 class Idle(NamedTuple):
-    """Plans that are done, in the order in which they were named, the scene that says so, and the first not at home.
+    """Plans that are done, in the order given, their scene, and the first that is not at home.
 
-    `news` says by plan which inputs are not committed, and what its base has that it does not take.
+    `news` says by plan which inputs are not committed, and which work of its base it does not take.
     """
 
     plans: list[str]
@@ -59,7 +59,7 @@ def idle(workspace: Workspace, paths: Sequence[Path]) -> Idle | None:
 
 
 def _is_quiet(workspace: Workspace, scene: Scene) -> bool:
-    """Say whether nothing is left over or wrong, and the settings are known: in force, or held back."""
+    """Say whether nothing is left or wrong, and the settings are known: in force, or held back."""
     shared, in_force = scene.shared, workspace.in_force
     is_known = (shared.accepted.held or shared.accepted.seal) == in_force.written().seal
     return (
@@ -123,7 +123,7 @@ def _has_landed(scene: Scene, plan: str) -> bool:
 
 
 def _news(workspace: Workspace, scene: Scene, plan: str) -> tuple[str, ...] | None:
-    """Say which inputs of a plan are not committed, and what its base has that it does not take.
+    """Say which inputs of a plan are not committed, and which work of its base it does not take.
 
     None where a start takes something of that, or has more to tell.
     """

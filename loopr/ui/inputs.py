@@ -37,7 +37,8 @@ def absent_inputs(workspace: Workspace, scene: Scene, plan: str) -> tuple[str, .
     if ground is None:
         return ()
     there = paths_of(ground, scene.shared.plans[plan].base_commit)
-    there += paths_of(ground, base) if (base := base_of(ground, scene, plan)) else []  # a start may take that
+    # a start may take the base
+    there += paths_of(ground, base) if (base := base_of(ground, scene, plan)) else []
     return tuple(_unmatched(scene, plan, there, ground.top))
 
 
@@ -62,7 +63,7 @@ def _edited(scene: Scene, plan: str, files: Sequence[str]) -> Iterator[str]:
 
 
 def _unmatched(scene: Scene, plan: str, files: Sequence[str], top: Path | None) -> Iterator[str]:
-    """Name the inputs that are no file of the base: a slip, or what other loops make.
+    """Name the inputs that are no file of the base: a slip, or a file that other loops make.
 
     A file that is here, and not committed, is told as that.
     """

@@ -39,7 +39,7 @@ def check_likeness(policy: Policy, source: str, text: str, artifact: Artifact, c
 
 
 def reading_remarks(scene: Scene, text: str, artifact: Artifact) -> tuple[str, ...]:
-    """List what of a plan is not read as it may be meant, or left out, and what is to come."""
+    """List the parts of a plan not read as they may be meant, those left out, and those to come."""
     policy, ticked = scene.policy, _ticked(left_out(scene, artifact.id, artifact))
     later = later_words(scene, artifact.id, artifact.entries)
     return (*_as_read(policy, text, artifact), *ticked, *later)

@@ -149,7 +149,7 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
 
 
 def _unboxed(kind: str, text: str, above: int) -> Iterator[str]:
-    """Say which items of a list are left out for want of a box, or of a number; `above` are lines not read."""
+    """Say which items are left out for want of a box or a number; `above` are lines not read."""
     numbered = kind == SPEC_KIT
     wants, box = ("box with a number", "[ ] T001") if numbered else ("box", "[ ]")
     for line, words in left_out(text, TASK) if numbered else left_out(text):

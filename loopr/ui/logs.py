@@ -151,7 +151,7 @@ def known_attempts(runs: Runs, loop: Loop) -> list[int]:
 
 
 def steps_of(folder: Path, step: str) -> list[Path]:
-    """List what ran beside the command of an attempt under that name, oldest first.
+    """List the runs of a step beside the command of an attempt, oldest first.
 
     Reviews after the first have numbers.
     """

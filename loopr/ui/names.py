@@ -1,4 +1,4 @@
-"""From what a person types to the loop that is meant; and things, counted.
+"""From the words of a person to the loop that is meant; and things, counted.
 
 By exact id, else by whole path segments from the end, else by how the id, or its last segment, begins. Must never guess
 between several.

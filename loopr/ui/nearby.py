@@ -1,6 +1,6 @@
-"""What is meant by a word or a file that is not there: what begins so, else what is most like it.
+"""The likely meaning of an unknown word or file: one that begins so, else the one most like it.
 
-Knows words, and the names in one folder. Must never know what any of them does.
+Knows words, and the names in one folder. Must never know the use of any.
 """
 
 from __future__ import annotations

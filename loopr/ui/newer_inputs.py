@@ -18,7 +18,7 @@ from loopr.world.place import commit_of
 
 
 class Newer(NamedTuple):
-    """The loops of a plan whose inputs are others on its base, and the file that is started to do them again.
+    """The loops of a plan with other inputs on its base, and the file whose start does them again.
 
     `clashes` names the plan where its base conflicts with it.
     """
@@ -29,7 +29,7 @@ class Newer(NamedTuple):
 
     @property
     def command(self) -> str:
-        """Return what does them again, or says how the base can be taken first."""
+        """Return the command that does them again, or says how the base can be taken first."""
         return f"loopr update {self.clashes}" if self.clashes else f"loopr start {self.source}"
 
     @property

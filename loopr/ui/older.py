@@ -77,9 +77,9 @@ def stale_lines(scene: Scene, plans: Sequence[str] | None = None) -> Iterator[st
 
 
 def doubt_lines(scene: Scene, plan: str, told: Collection[str] = ()) -> Iterator[str]:
-    """Say what of a plan that is done is older than what it rests on, or is to be done again.
+    """Say which loops of a done plan are older than those they rest on, or are to be done again.
 
-    What was told already is left out.
+    Those that were told already are left out.
     """
     yield from stale_lines(scene, [plan])
     asked = [each for each in _asked(scene, plan) if each not in told]
@@ -88,7 +88,7 @@ def doubt_lines(scene: Scene, plan: str, told: Collection[str] = ()) -> Iterator
 
 
 def before_landing(scene: Scene, plan: str) -> Iterator[str]:
-    """Say what of a plan that is to come home is, or could be, done again, and by which command."""
+    """Say which loops of a plan to come home are, or could be, done again, and by which command."""
     yield from stale_lines(scene, [plan])
     if asked := _asked(scene, plan):
         yield f"{_are(asked)} to be done again, and `loopr run` does that: {some(asked)}"
@@ -122,7 +122,7 @@ def asks_to_redo(names: Sequence[str]) -> str:
 
 
 def anew_words(scene: Scene, gone: Loop) -> str:
-    """Say which loops were made with the work of one that is gone, and how to make them anew without it."""
+    """Say which loops were made with the work of a gone one, and how to make them without it."""
     names = sorted(each.id for each in made_with(scene.tree, gone))
     if not names:
         return ""
@@ -132,7 +132,7 @@ def anew_words(scene: Scene, gone: Loop) -> str:
 
 
 def depending_words(scene: Scene, anew: Sequence[str], names: Collection[str]) -> str:
-    """Say which loops depend on work that is made anew, and which of them a landing of it makes stale."""
+    """Say which loops depend on work made anew, and which of them a landing of it makes stale."""
     if not names:
         return "nothing depends on that"
     loops = sorted(names)

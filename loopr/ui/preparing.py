@@ -1,7 +1,7 @@
 """A worktree that is being set up for a loop: since when, and where the output of that lies.
 
-Reads what steps leave in run folders, which is all that tells of them. Must never know a terminal,
-nor run anything.
+Reads the files that steps leave in run folders, which alone tell of them. Must never know a
+terminal, nor run anything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Setup(NamedTuple):
 
 
 def words_of(row: Row) -> str:
-    """Say of a setup for how long it has been going on, and what prints its output."""
+    """Say of a setup for how long it has been going on, and which command prints its output."""
     span = say_duration(round(row["seconds"] * 1000))
     return f"being set up for {span}: `loopr logs -f {row['loop']}`"
 
@@ -88,7 +88,7 @@ NO_SETUPS = Setups(None)
 
 
 def setups_of(workspace: Workspace) -> Setups:
-    """Make what finds the setups of a workspace."""
+    """Make the `Setups` of a workspace."""
     return Setups(workspace.place.state, workspace.hide)
 
 
@@ -103,7 +103,7 @@ def steps_before(folder: Path) -> list[Path]:
 
 
 def outputs_of(folder: Path) -> list[Path]:
-    """List the runs that an attempt's output is in: its command, else what ran before it."""
+    """List the runs that an attempt's output is in: its command, else the steps before it."""
     return [folder] if has_begun(folder) else steps_before(folder) or [folder]
 
 

@@ -92,7 +92,7 @@ def told(
     link: str = "named too by",
     most: int = MOST_PLACES,
 ) -> Problem:
-    """Say once what holds of several places and keys; the first place is where to begin."""
+    """Make one problem of several places and keys; the first place is where to begin."""
     (where, key), *more = dict.fromkeys(places)
     others = ", ".join(f"{name} ({at})" if at else name for at, name in more[:most])
     rest = f" and {len(more) - most} more" if len(more) > most else ""
@@ -100,7 +100,7 @@ def told(
 
 
 def _programs_of(own: TypeSettings, need: Need, *, texts: bool) -> Iterator[str]:
-    """Give the programs that something begins; the check of an entry is foretold as a text is, and refuses nothing."""
+    """Give the programs that something begins; an entry's check, as a text, refuses nothing."""
     if texts:
         yield from _in_shell(own, need.command)
     if texts is (need.key == "check") and (program := _program(own, need.command)):

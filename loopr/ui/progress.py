@@ -121,7 +121,7 @@ class Progress:
             self._tell_waits(forest, now)
 
     def _tell_waits(self, forest: Forest, now: int) -> None:
-        """Say what no event tells.
+        """Tell the waits that are in no event.
 
         For which budgets all wait is said once; that a worktree is being set up or a queue is too
         long again and again. Looked at once a second.

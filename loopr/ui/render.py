@@ -37,7 +37,7 @@ _STATUS_COLOR = {
     Status.PENDING: "dim",
 }
 _AFTER_WORK = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
-_CUT = 10  # what a cut text must have left
+_CUT = 10  # the width that a cut text must have left
 NARROWEST = 20  # what a column must have left for words to be broken in it
 
 
@@ -294,9 +294,9 @@ def hold_lines(scene: Scene, now: int) -> list[str]:
 
 
 def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = (), *, whole: bool = False) -> list[str]:
-    """Set rows in columns; the last one takes what room is left, and is cut there, or with `whole` goes on below.
+    """Set rows in columns; the last one takes the rest, and is cut, or with `whole` goes on below.
 
-    Where next to nothing is left, a row whose first cell is long stands out, with its last one below.
+    Where hardly any room is left, a row whose first cell is long has its last one below.
     """
     every = [head, *rows] if head else rows
     if not every:
@@ -316,7 +316,7 @@ def table(rows: Sequence[Sequence[str]], width: int, head: Sequence[str] = (), *
 
 
 def _beside(start: str, text: str, width: int) -> list[str]:
-    """Set a text beside what a row begins with, cut to the room that is left, or below it where there is none."""
+    """Set a text beside the start of a row, cut to the room left, or below it if there is none."""
     room = width - columns(start)
     if columns(text) <= room or room >= _CUT:
         return [start + fit(text, room)]

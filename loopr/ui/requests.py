@@ -84,7 +84,7 @@ def read_plans(workspace: Workspace, paths: Iterable[Path]) -> list[Plan]:
 
 
 def _instead(workspace: Workspace, path: Path) -> str:
-    """Say what is meant by a plan file that is not there: its copy, or one of nearly that name."""
+    """Say which file a missing plan file may stand for: its copy, or one of nearly that name."""
     scene = workspace.look().scene
     bound = scene.shared.plans.get(path.name)
     if bound is not None and workspace.has_file(bound.source):
@@ -140,7 +140,7 @@ def enqueue(
 
 
 def _foretell(engine: Engine, workspace: Workspace, plan: Plan, *, to_run: bool) -> dict[str, Any]:
-    """Say which programs are not here and what sh could not run; refuse what could not run now."""
+    """Name absent programs and texts that sh could not run; refuse to run without the programs."""
     of_plan = engine.forest, workspace, plan.artifact, plan.source
     (absent, unlikely), unreadable = absent_programs(*of_plan), unreadable_texts(*of_plan)
     if absent and to_run:

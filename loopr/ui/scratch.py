@@ -1,6 +1,6 @@
-"""The repository in which an agent is put to the proof: an empty one, or one with the files that the agent needs.
+"""The repository for the proof of an agent: an empty one, or one with the files that it needs.
 
-Where a preset names files of the workspace's repository, what is committed there is laid out, as it is for
+Where a preset names files of the workspace's repository, its commit is laid out, as it is for
 loops. Must never write anything in the workspace.
 """
 
@@ -21,11 +21,11 @@ from loopr.world.settings.sources import FILE, LOCAL_FILE, PROMPTS
 GREETING = "greeting.txt"
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _NOT_OURS = (FILE, LOCAL_FILE, PROMPTS, "specs", "worktrees", GREETING)
-"""What of the workspace has no part in a proof: its settings and plans, and what the agent is to write."""
+"""Parts of the workspace left out of a proof: its settings, its plans, and the agent's own file."""
 
 
 class Named(NamedTuple):
-    """The files of a repository that a command names: those that are committed, and those that are only there."""
+    """The files of a repository that a command names: the committed ones, and those only there."""
 
     committed: tuple[str, ...] = ()
     loose: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ def files_named(command: Command, top: Path | None, environ: Mapping[str, str]) 
 
 
 def lay_out(root: Path, top: Path | None, environ: Mapping[str, str]) -> None:
-    """Make a repository: an empty one, or one with what is committed in another, of which it shares the objects."""
+    """Make a repository: an empty one, or one with another's commit, whose objects it shares."""
     if top is None:
         call_git(root, environ, "init", "--quiet", "--initial-branch=main", str(root))
         return
@@ -70,7 +70,7 @@ def commit_all(root: Path, environ: Mapping[str, str]) -> None:
 
 
 def call_git(folder: Path, environ: Mapping[str, str], *words: str, fails: bool = False) -> str:
-    """Run git in a folder without anybody's hooks, and return what it said; nothing where it may fail and does."""
+    """Run git in a folder without hooks, and return its answer; nothing if it may fail and does."""
     argv: Sequence[str] = ("git", *_NO_HOOKS, "-C", str(folder), *words)
     given = {**environ, "GIT_LFS_SKIP_SMUDGE": "1"}
     done = subprocess.run(argv, env=given, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """Says which texts sh could not run as they are written, before anything of a plan is enqueued.
 
-Knows which texts a plan can lead to. What stands in a wrapper is for a shell that may be another
+Knows which texts a plan can lead to. A text in a wrapper is for a shell that may be another
 one. Must never run a text, nor refuse one.
 """
 
@@ -27,7 +27,7 @@ def unreadable_texts(
     artifact: Artifact,
     source: str,
 ) -> list[Problem]:
-    """List what of a plan sh could not run, and of what prepares and judges it."""
+    """List the texts of a plan, and of its setup and its judges, that sh could not run."""
     entries = artifact.entries if plan_declares(scene, artifact) else None
     return shell_problems(workspace, entries, source, artifact.project)
 
@@ -40,7 +40,7 @@ def shell_problems(
 ) -> list[Problem]:
     """List the texts that sh cannot read, and those that begin a command with a word of bash's.
 
-    `entries` are what the plan file declares; None: its loop has to find that out.
+    `entries` are those of the plan file; None: its loop has to find them.
     """
     places: dict[str, list[Place]] = {}
     for command, place in _commands(workspace, entries, source, project):
@@ -65,7 +65,7 @@ def _listed(found: Mapping[tuple[str, str], list[Place]]) -> list[Problem]:
 
 
 def _faults(text: str, unknown: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Give what is wrong with a text, each with what to write."""
+    """Give the faults of a text, each with its cure."""
     if said := complaint(text):
         yield f"sh cannot read it: {said}", cure_of(text)
         return
@@ -105,7 +105,7 @@ def _commands(
 
 
 def of_project(workspace: Workspace, project: str) -> Iterator[tuple[Command | None, Place]]:
-    """Give what prepares worktrees, is told of events, and judges on the way home."""
+    """Give the commands that prepare worktrees, hear of events, and judge on the way home."""
     settings = workspace.settings.of_project(project)
     payer = settings.projects.get(project)
     above = f"projects.{project}."

@@ -1,7 +1,7 @@
 """Types whose loops must hand over an outline, while their command says nowhere where that belongs.
 
-Told only of commands that a reader sees through: what may be a script, or an agent that reads its
-prompt, is left alone. Must never know what a command has left.
+Told only of commands that a reader sees through: one that may be a script, or an agent that reads
+its prompt, is left alone. Must never know the files that a command has left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORDS = """: [ basename cat cd chmod cmp cp cut date dd diff dirname echo exit 
 head install ln ls mkdir mktemp mv printf pwd readlink realpath rm rmdir sed seq sha256sum sleep
 sort stat sync tail tee test touch tr true uname uniq wait wc yes"""
 _SEEN_THROUGH = frozenset(_WORDS.split())
-"""Programs, and words of the shell, that do what their arguments say, and look at nothing else."""
+"""Programs, and words of the shell, that do as their arguments say, and look at nothing else."""
 
 
 def silent_types(settings: Settings) -> list[Problem]:
@@ -32,7 +32,7 @@ def silent_types(settings: Settings) -> list[Problem]:
 
 
 def silent_remarks(workspace: Workspace, forest: Forest, plan: str) -> Iterator[str]:
-    """Give the same for a plan: of types that a loop of it works by, or may by what it declares."""
+    """Give the same for a plan: of types that a loop of it works by, or may by its outline."""
     if forest.tree.done(plan):
         return
     loops = [each for each in forest.tree.walk(plan) if each.status not in FINISHED]
@@ -64,7 +64,7 @@ def _is_silent(kind: TypeSettings) -> bool:
 
 
 def _told(settings: Settings, kind: TypeSettings) -> Problem:
-    """Say what such a command must do, and what else a person may mean."""
+    """Name the duty of such a command, and the other thing that a person may mean."""
     key = f"types.{kind.name}.run"
     words = f"the command of a {kind.name} must write its outline to $LOOPR_OUTPUT, and does not"
     hint = f"to just do the work put `run` into an entry, or name its {kind.child} children there"

@@ -85,7 +85,7 @@ def typed(word: str) -> str:
 def is_like(scene: Scene, loop: Loop, gate: Gate | None, wanted: Iterable[str]) -> bool:
     """Say whether a loop stands as one of some words say, of people's or of the journal's.
 
-    One that is to be done again is ready, waiting or paused too, as whatever waits for its turn.
+    One that is to be done again is ready, waiting or paused too, as any that waits for its turn.
     """
     words = {loop.status.value, typed(word_of(scene, loop, gate))}
     return not words.union([_turn(gate)] if loop.waits else []).isdisjoint(wanted)
@@ -133,7 +133,7 @@ def footer(
 ) -> list[str]:
     """Say how much is done, and how all else stands, in one line if it fits.
 
-    Of what is pending, some is `ready`; of what is done, some is to be done `again`.
+    Of the pending loops some are `ready`; of the done ones some are to be done `again`.
     """
     done, of = done_of
     rest = {WORDS[Status(name)]: n for name, n in counts.items() if name != Status.COMPLETE}

@@ -68,7 +68,7 @@ class Answer(NamedTuple):
     unchanged: tuple[Row, ...]
     more: Row
     groups: tuple[Group, ...] = ()
-    edits: tuple[Enqueued, ...] = ()  # what came of words on files, by plan
+    edits: tuple[Enqueued, ...] = ()  # the effect of words on files, by plan
 
     def document(self) -> Row:
         """Return the document of the answer."""
@@ -85,7 +85,7 @@ def fulfil(workspace: Workspace, wish: Wish, confirm: Confirm = lambda text: Fal
     course = Course(wish, workspace.actor)
     if wish.name in DECIDING and workspace.remembers():
         with deciding(workspace) as engine:
-            _look_first(engine, wish)  # so that what is shown is what lies there
+            _look_first(engine, wish)  # so that the files are shown as they lie there
     _ask_on_groups(workspace, course, confirm)
     if wish.asks("dry_run"):
         return _alone(_rehearse(workspace, course), "")
@@ -153,7 +153,7 @@ def _edit(
     before: Mapping[str, Loop],
     plan: str,
 ) -> Enqueued:
-    """Say what a word on a file has come to in a plan, once its declared loops are settled."""
+    """Sum up the effect of a word on a file in a plan, once its declared loops are settled."""
     with suppress(WorldError):  # the next run settles them
         if any(isinstance(each, e.ArtifactAccepted) for each in events):
             events = [*events, *take_up(engine, workspace, plan)]
@@ -161,7 +161,7 @@ def _edit(
 
 
 def _look_first(engine: Engine, wish: Wish) -> None:
-    """Learn what lies at the places of loops that are decided on, where no engine looks."""
+    """Learn the files at the places of loops that are decided on, where no engine looks."""
     if wish.name not in DECIDING or not engine.settles:
         return
     from loopr.driving.first_look import learn_files  # slow to import

@@ -105,7 +105,7 @@ class Trial:
         environ: Mapping[str, str],
         source: Path | None,
     ) -> None:
-        """Lay the repository out, with what is committed in another where the agent needs that."""
+        """Lay the repository out, with the commit of another where the agent needs that."""
         self._root, self._settings, self._preset = root, settings, preset
         self._environ = {key: value for key, value in environ.items() if not key.startswith("LOOPR")} | _IDENTITY
         lay_out(root, source, self._environ)

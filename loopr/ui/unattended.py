@@ -52,7 +52,7 @@ def _words(scene: Scene) -> str:
 
 
 def unpaid(scene: Scene) -> str:
-    """Say that no engine would begin, since a plan under way has a project that is unknown; nothing where none has."""
+    """Say that no engine would begin, as a plan under way has an unknown project; else nothing."""
     lost = (each for each in scene.tree.children(None) if scene.loops[each].project not in scene.policy.projects)
     for plan in lost:
         from loopr.grounds import is_over  # slow to import, and few workspaces come here

@@ -29,7 +29,7 @@ _HOOKS = ("post_create", "pre_run", "post_run")
 
 
 class _Outset(NamedTuple):
-    """Where loops begin: repository, commit and settings, what is copied, and what a setup makes.
+    """The start of loops: repository, commit and settings, copied files, and those a setup makes.
 
     `words` are all that the setup names, `made` those that are nothing in the commit.
     """
@@ -70,7 +70,7 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
 
 
 def _outset(ground: Ground, commit: str, settings: Settings) -> _Outset:
-    """Look at what is copied into each worktree, and at what the setup names."""
+    """Look at the files that are copied into each worktree, and at those that the setup names."""
     from loopr.world.judges import paths_in
     from loopr.world.repo.include import included
     from loopr.world.repo.named import modes_among
@@ -82,7 +82,7 @@ def _outset(ground: Ground, commit: str, settings: Settings) -> _Outset:
 
 
 def _only_here(outset: _Outset, words: Sequence[str]) -> Iterator[str]:
-    """Say which words are files that are here and not in the commit, by what brings them there."""
+    """Say which words are files here that the commit lacks, by the way they get to a worktree."""
     from loopr.world.repo.include import ignored_among
     from loopr.world.repo.named import is_below, only_here
     from loopr.world.repo.venvs import environment_of
@@ -132,7 +132,7 @@ def _left_out(outset: _Outset, folder: str) -> Iterator[str]:
 
 
 def _copied(outset: _Outset) -> Iterator[str]:
-    """Say which virtual environments are copied: they run what is in the checkout."""
+    """Say which virtual environments are copied: they run the files of the checkout."""
     from loopr.world.repo.venvs import environments_among, made_anew
 
     top = outset.ground.top
@@ -189,7 +189,7 @@ def _is_somewhere(outset: _Outset, names: Sequence[str]) -> bool:
 
 
 def _nowhere(outset: _Outset, paths: Iterable[str]) -> list[str]:
-    """Leave out what is in the checkout, and what the setup makes."""
+    """Leave out the files that are in the checkout, and those that the setup makes."""
     from loopr.world.repo.named import is_below
 
     setup, top = outset.settings.worktrees.setup, outset.ground.top
@@ -247,7 +247,7 @@ def _commands(settings: Settings) -> Iterator[Command | None]:
 
 
 def _steps(settings: Settings) -> Iterator[Command | None]:
-    """Give what is run beside the commands of loops."""
+    """Give the commands that run beside those of loops."""
     yield settings.worktrees.setup
     yield from (settings.hooks.get(name) for name in _HOOKS)
 

@@ -41,12 +41,12 @@ def unread(workspace: Workspace, scene: Scene, loops: Iterable[Loop], most: int 
 
 
 def words(row: Row) -> str:
-    """Say that a file differs, and what is to be done about that."""
+    """Say that a file differs, with the remedy."""
     return f"{row['text']}; {remedy(row)}"
 
 
 def remedy(row: Row) -> str:
-    """Say what is to be done about a file that differs."""
+    """Name the remedy for a file that differs."""
     return PUTS_BACK if row["text"].endswith(GONE) else TAKES_UP
 
 
@@ -75,7 +75,7 @@ def behind(scene: Scene, loops: Iterable[Loop]) -> Iterator[Loop]:
 
 
 def unread_anywhere(workspace: Workspace, scene: Scene, top: str | None = None) -> list[Row]:
-    """List all files, or those of a plan, that differ from what was read, if something comes of it."""
+    """List all files, or those of a plan, that differ from the text read, if that has an effect."""
     return unread(workspace, scene, _telling(workspace, scene, top))
 
 

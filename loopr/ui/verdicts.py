@@ -1,6 +1,7 @@
 """A judge that said no: which kind of judge it was, and the command that prints its output.
 
-Reads it off the reason of a refusal. Must never know how a verdict comes about, nor where output lies.
+Reads it off the reason of a refusal. Must never know how a verdict comes about, nor where output
+lies.
 """
 
 from __future__ import annotations
@@ -24,6 +25,6 @@ def output_of(judge: str, loop: str, *options: str) -> str:
 
 
 def last_no(loop: Loop) -> str:
-    """Name the kind of judge that has refused the last try of a loop, unless another one is made."""
+    """Name the kind of judge that refused the last try of a loop, unless another one is made."""
     over = loop.status in OCCUPYING or loop.status is Status.COMPLETE
     return "" if over else judge_in(loop.reason)

@@ -308,11 +308,11 @@ def problems(scene: Scene) -> list[Row]:
 
 
 def _stays(scene: Scene, loop: Loop) -> str:
-    """Say where the landed work of a loop is that is no longer declared, and what takes it away."""
+    """Say where the landed work of an undeclared loop is, and which command takes it away."""
     branch = f"{scene.policy.branch_prefix}{loop.plan}"
     names = f"`git log --grep 'Loopr-Loop: {loop.id}$' {branch}` names its commits"
     revert = f"`git revert {loop.landed}` takes it away where nothing else counts on it"
-    if loop.generation > 1:  # what it landed before was done again, or anew
+    if loop.generation > 1:  # its earlier work was done again, or anew
         revert = f"{names}, and `git revert` takes them away where nothing else counts on them"
     said = (revert, anew_words(scene, loop), f"`loopr gc --forget {loop.id}` ends this line")
     return f"it is no longer declared, and what it has landed stays on {branch}: {'; '.join(filter(None, said))}"

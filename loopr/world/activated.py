@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 16
 def seen_from(environ: Mapping[str, str], top: Path, folder: Path, *, strict: bool = True) -> dict[str, str]:
     """Return an environment as it is for a command in a worktree of a checkout.
 
-    Without `strict` nothing is left out, as for a setup that makes what is not there yet.
+    Without `strict` nothing is left out, as for a setup that makes the files that are missing.
     """
     kept = dict(environ)
     if folder == top or not folder.is_dir():
@@ -43,7 +43,7 @@ def seen_from(environ: Mapping[str, str], top: Path, folder: Path, *, strict: bo
 
 
 def left_out(environ: Mapping[str, str], top: Path) -> str:
-    """Return the environment in a checkout that is on the path and runs its files, from its top; nothing for none."""
+    """Return the path in a checkout of the environment on PATH that runs its files, or ""."""
     for each in environ.get("PATH", os.defpath).split(os.pathsep):
         home = _environment_at(Path(each).parent, top)
         if home is not None and leads_to(home, top):
@@ -63,7 +63,7 @@ def leads_to(home: Path, top: Path) -> bool:
 
 
 def _beginning(path: Path) -> bytes:
-    """Read the beginning of a file; nothing of what cannot be read."""
+    """Read the beginning of a file; nothing of one that cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(_MOST_BYTES)

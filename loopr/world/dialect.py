@@ -1,6 +1,6 @@
-"""What `sh` can read: it is asked about a text before that runs, and about words of bash.
+"""The dialect of `sh`: it is asked about a text before that runs, and about words of bash.
 
-Knows the words of bash and what stands in for them. Must never run a text, nor know what it is for.
+Knows the words of bash and their stand-ins. Must never run a text, nor know its purpose.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BASH_ONLY = {
         _BY_BASH,
     ),
 }
-"""What only bash has as the first word of a command, each with what to write for sh."""
+"""First words of a command that only bash has, each with its stand-in for sh."""
 
 Answer = subprocess.CompletedProcess[str]
 
@@ -47,7 +47,7 @@ def complaint(text: str) -> str:
 
 
 def cure_of(text: str) -> str:
-    """Say what to do about a text that sh cannot read: nothing, unless bash can."""
+    """Name the cure of a text that sh cannot read: nothing, unless bash can."""
     said = _asked("bash", ("-n",), text)
     return f"bash can: {_BY_BASH}" if said is not None and said.returncode == 0 else ""
 
@@ -60,7 +60,7 @@ def lacking(words: frozenset[str]) -> frozenset[str]:
 
 
 def cure_in(line: str) -> str:
-    """Say what to write where a shell's line tells that it lacks a word of bash's; else nothing."""
+    """Name the cure where a shell's line tells that it lacks a word of bash's; else nothing."""
     found = _NOT_FOUND.search(line)
     return BASH_ONLY.get(found["word"], "") if found else ""
 

@@ -75,7 +75,7 @@ def without_stamp(raw: bytes) -> bytes:
 def parse_front_matter(front: str, findings: Findings) -> Marked | None:
     """Read the YAML of front matter into values with their places in the file.
 
-    A key that comes again is noted; whatever leaves nothing to read raises a `PlanError`.
+    A key that comes again is noted; a text that leaves nothing to read raises a `PlanError`.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError

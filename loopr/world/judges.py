@@ -111,7 +111,7 @@ def commands_of(text: str) -> Iterator[tuple[list[str], str]]:
 
 
 def begun_in(text: str) -> Iterator[tuple[list[str], str]]:
-    """Split a text for the shell into simple commands without the variables that are set for them alone."""
+    """Split a text for the shell into simple commands without the variables set for them alone."""
     for words, end in commands_of(text):
         at = next((at for at, each in enumerate(words) if not _VARIABLE.fullmatch(each)), len(words))
         yield words[at:], end
@@ -126,7 +126,7 @@ def _bare(part: re.Match[str]) -> str:
 
 
 def without_documents(text: str) -> str:
-    """Leave out of a text for the shell what it gives to commands as their input (`<<END`)."""
+    """Leave out of a text for the shell the input that it gives to commands (`<<END`)."""
     return _DOCUMENT.sub(r"\g<rest>\n", text)
 
 

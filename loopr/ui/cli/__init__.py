@@ -183,7 +183,7 @@ def _usage_hint(error: click.ClickException) -> str:
 
 
 def _meant(ctx: click.Context, error: click.BadParameter) -> str:
-    """Say what is meant by a value that is none of those there are, or by a plan without a name."""
+    """Give the likely meaning of a value that is none of those there are, or of a nameless plan."""
     from loopr.ui.nearby import nearest_word, plan_to_name
 
     folder = Path(ctx.params.get("directory") or ctx.obj or ".")

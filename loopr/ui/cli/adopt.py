@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Adopted(NamedTuple):
     """What a plan stands at after an adoption: from where it came, what was adopted, and how the branch followed.
 
-    `others` are the loops that have other inputs there, each with the reason; `lost` says which work it lacks.
+    `others` are the loops that have other inputs there, each with the reason; `lost` says which
+    work it lacks.
     """
 
     old: str
@@ -128,7 +129,7 @@ def _merged(ground: Ground, plan: str, stands: str, commit: str) -> str:
 
 
 def _replaced(ground: Ground, stands: str, commit: str, lost: str, *, yes: bool) -> str:
-    """Return the commit that takes the place of what has landed; a person is asked where its files are others.
+    """Return the commit that replaces the landed one; a person is asked where its files are others.
 
     `lost` says which files of the plan's loops it lacks.
     """

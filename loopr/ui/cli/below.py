@@ -44,7 +44,7 @@ def print_below(sink: Sink, top: Loop, chosen: Sequence[Chosen], wanted: Wanted)
 
 
 def remark(frame: Frame, top: Loop, chosen: Sequence[Chosen], step: str, *, wrote: bool) -> None:
-    """Say that nobody below has written anything, and which judges have said no there."""
+    """Say that no loop below has written anything, and which judges have said no there."""
     if not wrote:
         frame.note(f"no {step or 'try'} below {top.id} has written anything")
     found: dict[str, list[str]] = {}
@@ -98,7 +98,7 @@ def follow_below(
 
 
 def await_beginning(frame: Frame, loop: Loop) -> bool:
-    """Wait until a loop has begun, saying what it waits for; False where it does not by itself.
+    """Wait until a loop has begun, giving its reason to wait; False where it does not by itself.
 
     Where no engine runs, nothing is waited for.
     """

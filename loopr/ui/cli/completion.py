@@ -89,7 +89,7 @@ class _Bash(BashComplete):
 
 
 class _Fish(FishComplete):
-    """Fish is told in one line what a word is, the word, and its meaning: the first comma parts."""
+    """Fish is told a word in one line: its kind, itself and its meaning; the first comma parts."""
 
     source_template = FishComplete.source_template.replace("string split", "string split --max 1")
 

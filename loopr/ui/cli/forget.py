@@ -80,7 +80,7 @@ def forget_all(frame: Frame, scene: Scene, text: str, how: Asked) -> None:
 
 
 def _forget(frame: Frame, meant: Meant) -> None:
-    """Have nothing more said of what those have landed that were meant, and nobody declares."""
+    """Have nothing more said of the landed work of the meant loops that are no longer declared."""
     gone = [each for each in meant.loops if each.status is Status.INVALIDATED]
     names = [each.id for each in gone if each.landed or not meant.many]
     if names:

@@ -15,7 +15,7 @@ from loopr.ui.holding import difference_lines, held, take
 
 
 def offer_held(frame: Frame, *, ask: bool = True) -> bool:
-    """Show settings that are held back, and take them if a person says so; return whether they were taken.
+    """Show held settings, and take them if a person says so; return whether they were taken.
 
     A no goes on with the accepted ones.
     """

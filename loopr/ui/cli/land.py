@@ -251,20 +251,20 @@ def _unexplained(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate)
 
 
 def _doubts(ground: Ground, scene: Scene, plan: Loop, built: HomeCandidate) -> str:
-    """Say what a person should know before they say yes: of the branch, and of its loops."""
+    """Give the doubts that a person should know before a yes: of the branch, and of its loops."""
     moved = _unexplained(ground, scene, plan, built)
     return "; ".join(filter(None, [moved, *_to_know(scene, plan)]))
 
 
 def _to_know(scene: Scene, plan: Loop) -> Iterator[str]:
-    """Say which files of a plan wait for a word, and so do not count, and what of it is or could be done again."""
+    """Say which files of a plan wait for a word, and which loops are, or could be, done again."""
     offered = (scene.loops[each] for each in sorted(scene.tree.offered))
     yield from (offered_words(scene, each) for each in offered if each.plan == plan.id)
     yield from before_landing(scene, plan.id)
 
 
 def _edited(workspace: Workspace, scene: Scene, plan: str) -> Iterator[str]:
-    """Say which edits of a plan's files nothing has taken up: what comes home is from before."""
+    """Say which edits of a plan's files were not taken up: the work that comes home is older."""
     from loopr.ui.documents import to_start
     from loopr.ui.unread import unread_anywhere, words
 

@@ -216,10 +216,10 @@ def _headings(sink: Sink, plain: Path | None) -> Callable[[Path], None]:
 
 
 def _in_turn(frame: Frame, chosen: Chosen) -> Iterator[Path]:
-    """Give the runs that are followed; before a command that has not begun, what runs first."""
+    """Give the runs that are followed; before a command that has not begun, its steps."""
     main, given = chosen.folders[-1], set[Path]()
     while main.name.isdigit() and not has_begun(main):
-        lives = _lives(frame, chosen)  # asked first: what has begun until then is found below
+        lives = _lives(frame, chosen)  # asked first: a step begun until then is found below
         fresh = next((each for each in steps_before(main) if each not in given), None)
         if fresh is not None:
             given.add(fresh)

@@ -85,9 +85,9 @@ def tell_unread(frame: Frame, rows: list[views.Row]) -> None:
 
 
 def _last_words(frame: Frame, seen: Scenery) -> render.Said:
-    """Make what finds the last thing that the agent of a loop said, or that it is being set up.
+    """Make a function that finds the last words of a loop's agent, or that it is being set up.
 
-    What knows agents is imported if any may work.
+    The module that knows agents is imported if any may work.
     """
     scene = seen.scene
     setups = dict[str, str]()
@@ -297,7 +297,7 @@ def why_verb(frame: Frame, loop: str) -> None:
 
 
 def _score_words(score: views.Row) -> str:
-    """Say where a loop stands among those that are ready: its score, with the parts that are not 0."""
+    """Say where a loop stands among the ready ones: its score, with the parts that are not 0."""
     parts = [(name, -score[key] if key == "retry" else score[key]) for key, name in _PARTS]
     told = [f" {'-' if part < 0 else '+'} {name} {abs(part)}" for name, part in parts if part]
     endless = _BELOW_0 if score["priority"] < 0 else ""

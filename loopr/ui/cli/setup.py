@@ -48,7 +48,7 @@ def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes
     made, kept = ([step.name for step in steps if step.done is done] for done in (False, True))
     remarks, command = _remarks(frame, workspace), f"loopr start --dry-run {PLAN}"
     if SETTINGS_FILE in made and not dry_run:
-        workspace.in_force.forget()  # what it was given counts now
+        workspace.in_force.forget()  # the new settings count now
         remarks += proposals(workspace)
     if f"{workspace.settings.artifacts.dir}/" in made and workspace.place.repository is not None:
         remarks.append(f"{workspace.settings.artifacts.dir}/ {TREE}")

@@ -83,7 +83,7 @@ def _top(frame: Frame, engine: Engine, plan: str) -> tuple[str, list[str]]:
 
 
 def _known(frame: Frame, engine: Engine, plan: str, path: Path) -> str:
-    """Return the loop that is meant by what is no file; if it is no loop either, name a file."""
+    """Return the loop that is meant by a word for no file; if it is no loop either, name a file."""
     near = meant_instead(path, frame.workspace.name_of)
     if path.suffix == ".md" and plan not in engine.forest.loops:
         hint = near or "name a plan file, or the id of a loop"

@@ -62,7 +62,7 @@ def start_verb(
 
 
 def _takes_held(frame: Frame, done: Idle, *, ask: bool) -> bool:
-    """Show settings that are held back beside plans that are done; return whether a person takes them."""
+    """Show held settings beside plans that are done; return whether a person takes them."""
     if not done.scene.shared.accepted.held:
         return False
     from loopr.ui.cli.held import offer_held

@@ -184,7 +184,7 @@ def _report(frame: Frame, done: Enqueued, forest: Forest, *, ends: bool = True) 
 
 
 def _stays(forest: Forest, done: Enqueued) -> str:
-    """Say that what loops have landed that are gone is not taken away; nothing if none has."""
+    """Say that the landed work of gone loops is not taken away; nothing if none has landed."""
     landed = [each for each in done.gone if each in forest.loops and forest.loops[each].landed]
     if not landed:
         return ""

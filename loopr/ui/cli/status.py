@@ -120,7 +120,7 @@ def _needs(rows: list[views.Row], width: int) -> list[str]:
 
 
 def _sums(seen: Scenery, body: views.Row, width: int) -> list[str]:
-    """Say how much is done, and how all else stands; of what is ready, some was done before."""
+    """Say how much is done, and how all else stands; of the ready loops, some were done before."""
     again, progress = to_do_again(seen.scene), body["progress"]
     ready = body["ready"] - sum(map(readiness(seen.scene, seen.now), again))
     done_of = progress["done"], progress["of"]

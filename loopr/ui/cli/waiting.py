@@ -34,8 +34,8 @@ MOVED = "somebody has committed on its branch since it was judged: only a word o
 class Waits(NamedTuple):
     """One thing that waits for a word: a loop's work, or a file that is offered for it.
 
-    `handed` is the text that it hands over, or that is offered, against the one before; `why` says what
-    is missing, `file` that a person has replaced what it handed over.
+    `handed` is the text that it hands over, or that is offered, against the one before; `why` is
+    a remark on it, `file` says that a person has replaced the text.
     """
 
     loop: Loop

@@ -1,6 +1,6 @@
-"""Which work of loops is not in a commit that a plan is to stand at: files that they made and that it lacks.
+"""Work of loops that is not in a commit that a plan is to stand at: files they made, and it lacks.
 
-Knows commits and their trailers. Must never decide what becomes of a loop.
+Knows commits and their trailers. Must never decide the fate of a loop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ABSENT = "000000"
 
 
 def missing_work(ground: Ground, stands: str, then: str) -> dict[str, str]:
-    """Return the files that a plan has where it stands and would not have then, each with the loop that made it.
+    """Return the files that a plan has now and would lack then, each with the loop that made it.
 
     Of very many files the first are looked at; files that no loop made are left out.
     """
@@ -32,7 +32,7 @@ def _maker(ground: Ground, commit: str, path: str) -> str:
 
 
 def missing_words(found: dict[str, str], base: str, known: Sequence[str]) -> str:
-    """Say which files are gone, and the command that makes them again; `known` are the loops that are declared."""
+    """Say which files are gone, and which command makes them again; `known` are declared loops."""
     makers = list(dict.fromkeys(each for each in found.values() if each in known))
     paths = [path for path, loop in found.items() if loop in makers]
     if not paths:

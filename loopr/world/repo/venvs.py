@@ -1,6 +1,6 @@
 """Virtual environments in a checkout: folders whose programs run the files of that very checkout.
 
-Knows the mark of one. Must never make one, nor run what is in it.
+Knows the mark of one. Must never make one, nor run its programs.
 """
 
 from __future__ import annotations
