@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from loopr.core.entries import ALIKE
 from loopr.core.outline import DIGEST_LENGTH, one_line
 
 MAX_LINES = 200
@@ -43,6 +44,7 @@ _CHANGING = (
     (re.compile(r"\b(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{7,}\b|\b\d{10,}\b"), "<hex>"),
     (re.compile(rf"(?<![\w.]){_PERIOD}(?:\s?{_PERIOD})*(?![\w-])"), "<duration>"),
 )
+_NUMBER = re.compile(r"\d+")
 
 
 class Earlier(NamedTuple):
@@ -99,12 +101,21 @@ def _short(reason: str) -> str:
 
 
 def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
-    """Return the mark of a failure: equal for two that differ in times, durations, long hex and folder only."""
+    """Return the mark of a failure: equal for two that differ in times, durations, long hex and folder only.
+
+    Its second half, after the dash, is equal for two that differ in any numbers.
+    """
     text, _ = _plain(output)
     for name in sorted({str(worktree), os.path.realpath(worktree)}, key=len, reverse=True):
         text = re.sub(rf"{re.escape(name)}(?![\w.-])", "<worktree>", text)
     lines = [_settled(line) for line in text.split("\n") if line.strip()][-SIGNATURE_LINES:]
-    return hashlib.sha256("\n".join([str(exit_code), *lines]).encode()).hexdigest()[:DIGEST_LENGTH]
+    whole = "\n".join([str(exit_code), *lines])
+    return f"{_digest(whole)}{ALIKE}{_digest(_NUMBER.sub('<number>', whole))}"
+
+
+def _digest(text: str) -> str:
+    """Return a short digest of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def is_silent(output: bytes) -> bool:
