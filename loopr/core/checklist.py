@@ -11,7 +11,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from loopr.core.fields import tidy
-from loopr.core.headings import Line, heading_of, read_head, read_lines
+from loopr.core.headings import Line, heading_of, key_in, read_head, read_lines
 from loopr.core.imported import Item
 from loopr.core.marked import Findings
 from loopr.core.slugs import MAX_ID_LENGTH, id_problem, one_line, slug
@@ -83,6 +83,20 @@ def left_out(text: str, takes: re.Pattern[str] = _BOX) -> list[tuple[int, str]]:
             has_taken = has_taken or is_taken
             section += [(line.number, one_line(item["words"]))] if item and not is_taken else []
             width = line.width if item else -1
+    return found
+
+
+def keys_below(text: str) -> list[tuple[int, str]]:
+    """List the lines below boxes that look like keys of an entry: each with the key."""
+    found: list[tuple[int, str]] = []
+    width = -1
+    for line in read_lines(Findings(""), text.replace("\r\n", "\n"), 1):
+        if not line.code and _BOX.match(line.text):
+            width = line.width
+        elif not line.blank and line.width <= width:
+            width = -1
+        elif width >= 0 and (key := key_in(line)):
+            found.append((line.number, key))
     return found
 
 

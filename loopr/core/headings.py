@@ -240,6 +240,12 @@ def _key_of_front(line: Line) -> re.Match[str] | None:
     return found if reads_as_command(found["value"]) else None
 
 
+def key_in(line: Line) -> str:
+    """Return the key of an entry that a line looks like, be it read or not; nothing if it is none."""
+    found = None if line.code else _key_of_front(line) or _NEARLY.match(line.text)
+    return found["key"] if found else ""
+
+
 def _of_item(key: str) -> str:
     """Say where a key counts that stands in the text of an item."""
     how = f"in front matter it counts: `{key.lower()}: ...` beside its id"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core.brackets import unread_brackets
-from loopr.core.checklist import is_checklist, left_out, read_checklist
+from loopr.core.checklist import is_checklist, keys_below, left_out, read_checklist
 from loopr.core.fields import ARTIFACT_KEYS, ENTRY_KEYS
 from loopr.core.headings import read_lines
 from loopr.core.imported import Item, open_items, own_ids, plan_of
@@ -143,8 +143,10 @@ def read_list(workspace: Workspace, path: Path, kind: str, own_id: str = "") -> 
     gone = {each.id for each in items} - {each.id for each in left}
     made = plan_of(left, ladder, plan_id=plan_id, title=title or source, about=_about(kind, source), gone=gone)
     left_out = sum(each.id in gone and not each.group for each in items)
-    unboxed = _unboxed(kind, text, whole.count("\n") - text.count("\n")) if kind in _BY_FORM else ()
-    remarks = (*made.remarks, *unboxed, *_unread(kind, left), *_workless(workspace, kind, ladder.levels()[-1]))
+    above = whole.count("\n") - text.count("\n")
+    unboxed = _unboxed(kind, text, above) if kind in _BY_FORM else ()
+    unread = _unread(kind, left, text, above)
+    remarks = (*made.remarks, *unboxed, *unread, *_workless(workspace, kind, ladder.levels()[-1]))
     return Listed(_plan(workspace, plan_id, made.text, source), source, left_out, remarks)
 
 
@@ -157,11 +159,21 @@ def _unboxed(kind: str, text: str, above: int) -> Iterator[str]:
         yield f"line {line + above} is left out, since it has no {wants}: write `- {box} {bare}`"
 
 
-def _unread(kind: str, items: Sequence[Item]) -> Iterator[str]:
-    """Say which brackets in the words of a checklist are not read."""
-    for each in items if kind == CHECKLIST else ():
+def _unread(kind: str, items: Sequence[Item], text: str, above: int) -> Iterator[str]:
+    """Say which brackets and keys of a checklist are not read; `above` are lines not read."""
+    if kind != CHECKLIST:
+        return
+    for each in items:
         for mark, _ in unread_brackets(each.title, ""):
-            yield f"`{mark}` of {each.id} is not read: a box waits for nothing and nobody, an item of an outline may"
+            yield (
+                f"`{mark}` of {each.id} is not read: a box waits for nothing and nobody, "
+                "an entry of front matter may: `needs: [...]` beside its title"
+            )
+    for line, key in keys_below(text):
+        yield (
+            f"`{key}:` on line {line + above} is read as text of its box; "
+            f"in front matter it counts: `{key.lower()}: ...` beside its title"
+        )
 
 
 def _workless(workspace: Workspace, kind: str, last: str) -> Iterator[str]:

@@ -62,6 +62,16 @@ def test_items_without_a_box_are_told(desk: Desk) -> None:
     assert told == ["line 4 is left out, since it has no box with a number: write `- [ ] T001 two`"]
 
 
+def test_keys_below_a_box_are_told(desk: Desk) -> None:
+    """What would be a key of an entry is text of a box here, and told with its line; words and code are not."""
+    text = "# P\n- [ ] one\n  - run: make\n  Needs: two\n  ```\n  - run: make\n  ```\n- [ ] two\n  run it\nrun: no\n"
+    told = desk("start", "-n", desk.write("todo.md", text)).err
+    assert [line.strip() for line in told.splitlines() if "text of its box" in line] == [
+        "`run:` on line 3 is read as text of its box; in front matter it counts: `run: ...` beside its title",
+        "`Needs:` on line 4 is read as text of its box; in front matter it counts: `needs: ...` beside its title",
+    ]
+
+
 def test_a_newer_checklist(desk: Desk) -> None:
     """A box that is ticked off before its work was done is gone, and no other is called otherwise for it."""
     desk.write("loopr.yml", TWO_LEVELS.replace("make it", "make it, check: none"))
