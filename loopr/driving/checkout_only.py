@@ -76,7 +76,8 @@ def _not_run(ground: Ground, tip: str, worktree: Path, named: Sequence[str], hea
         if found is None:
             continue
         if found["bit"] and modes_among(ground, tip, [each]) == {each: PLAIN_FILE}:
-            cure = f"`git update-index --chmod=+x {shlex.quote(each)}`"
+            name = shlex.quote(each)
+            cure = f"`chmod +x {name} && git add --chmod=+x {name}`, then commit"
             return f"{each} was committed without its executable bit: {cure}"
         if found["line"] and (absent := absent_interpreter(worktree / each)):
             return f"the first line of {each} names {absent}, which is not here"

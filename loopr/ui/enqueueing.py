@@ -23,6 +23,7 @@ from loopr.ui.offers import ask_on_offers
 from loopr.ui.requests import Confirm, Plan, enqueue, ensure_room, nobody
 from loopr.ui.uncommitted import uncommitted
 from loopr.ui.unjudged import unjudged
+from loopr.ui.unready import unready
 from loopr.wiring import Workspace
 
 WANTS = Wants()
@@ -61,7 +62,8 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
     with workspace.rehearsal() as engine:
         ensure_room(engine, plans)
         done = [_on_paper(engine, workspace, each, confirm, to_run) for each in plans]
-        return Admitted(engine.forest, tuple(_foretold(engine, workspace, each) for each in done), dry_run=True)
+        both = zip(plans, done, strict=True)
+        return Admitted(engine.forest, tuple(_foretold(engine, workspace, *each) for each in both), dry_run=True)
 
 
 def _on_paper(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, to_run: bool) -> Enqueued:
@@ -80,10 +82,12 @@ def _on_paper(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm
     return done._replace(remarks=(*told, *done.remarks))
 
 
-def _foretold(engine: Engine, workspace: Workspace, done: Enqueued) -> Enqueued:
+def _foretold(engine: Engine, workspace: Workspace, plan: Plan, done: Enqueued) -> Enqueued:
     """Add what is told of a plan on paper: what its commands would not find, what nothing judges, its base."""
     lying = _lying(engine, workspace, done.plan)
+    lacks = unready(engine.forest, workspace, plan) if done.edited or not done.known else None
     return done._replace(
+        remarks=(*([f"it would ask: {lacks}"] if lacks else []), *done.remarks),
         uncommitted=lying,
         unjudged=unjudged(engine, workspace, done.plan),
         base=foretold(workspace, engine.forest, done.plan) if done.known else "",

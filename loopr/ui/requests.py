@@ -32,6 +32,7 @@ from loopr.ui.programs import absent_programs
 from loopr.ui.shells import unreadable_texts
 from loopr.ui.silent import silent_remarks
 from loopr.ui.taken_up import take_up
+from loopr.ui.unready import check_scripts
 from loopr.wiring import Workspace
 from loopr.world.settings.presets import instead_of
 
@@ -118,7 +119,7 @@ def enqueue(
         check_likeness(engine.forest.policy, plan.source, plan.text, plan.artifact, confirm)
         _check_agents(workspace, plan)
         check_judges(engine.forest, workspace, plan.artifact, plan.source, confirm)
-        foretold = _foretell(engine, workspace, plan, to_run=to_run)
+        foretold = _foretell(engine, workspace, plan, confirm if to_run else None)
         _check_outline(engine, loop, plan)
         _check_loss(engine, plan, confirm)
         _copy(engine, bound, plan, confirm)
@@ -139,12 +140,17 @@ def enqueue(
     return done._replace(put_back=back, remarks=remarks, edited=edited, **foretold)
 
 
-def _foretell(engine: Engine, workspace: Workspace, plan: Plan, *, to_run: bool) -> dict[str, Any]:
-    """Name absent programs and texts that sh could not run; refuse to run without the programs."""
+def _foretell(engine: Engine, workspace: Workspace, plan: Plan, to_run: Confirm | None) -> dict[str, Any]:
+    """Name absent programs and texts that sh could not run; refuse to run without the programs.
+
+    Where it is `to_run`, a person is asked about scripts that are not committed.
+    """
     of_plan = engine.forest, workspace, plan.artifact, plan.source
     (absent, unlikely), unreadable = absent_programs(*of_plan), unreadable_texts(*of_plan)
     if absent and to_run:
         raise SettingsError("", problems=[*absent, *unlikely, *unreadable])
+    if to_run:
+        check_scripts(engine.forest, workspace, plan, to_run)
     said = {"absent": absent + unlikely, "unreadable": unreadable, "astray": astray(*of_plan)}
     return {key: (*map(str, problems),) for key, problems in said.items()}
 

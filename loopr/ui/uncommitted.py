@@ -28,7 +28,7 @@ _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
 _HOOKS = ("post_create", "pre_run", "post_run")
 
 
-class _Outset(NamedTuple):
+class Outset(NamedTuple):
     """The start of loops: repository, commit and settings, copied files, and those a setup makes.
 
     `words` are all that the setup names, `made` those that are nothing in the commit.
@@ -63,13 +63,13 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
     ground = ground_of_plan(workspace, forest, plan) if words or copies else None  # slow to open
     if ground is None:
         return ()
-    outset = _outset(ground, stands_at(ground, forest, plan) or bound.base_commit, settings)
+    outset = outset_of(ground, stands_at(ground, forest, plan) or bound.base_commit, settings)
     active = left_out(workspace.environ, ground.top) if ground.top is not None else ""
     told = *_only_here(outset, words), *_scripts(outset, commands), *_copied(outset)
     return (*told, *_left_out(outset, active))
 
 
-def _outset(ground: Ground, commit: str, settings: Settings) -> _Outset:
+def outset_of(ground: Ground, commit: str, settings: Settings) -> Outset:
     """Look at the files that are copied into each worktree, and at those that the setup names."""
     from loopr.world.judges import paths_in
     from loopr.world.repo.include import included
@@ -78,10 +78,10 @@ def _outset(ground: Ground, commit: str, settings: Settings) -> _Outset:
     words = tuple(paths_in(settings.worktrees.setup))
     known = modes_among(ground, commit, words)
     made = tuple(each for each in words if each not in known)
-    return _Outset(ground, commit, settings, tuple(included(ground)), words, made)
+    return Outset(ground, commit, settings, tuple(included(ground)), words, made)
 
 
-def _only_here(outset: _Outset, words: Sequence[str]) -> Iterator[str]:
+def _only_here(outset: Outset, words: Sequence[str]) -> Iterator[str]:
     """Say which words are files here that the commit lacks, by the way they get to a worktree."""
     from loopr.world.repo.include import ignored_among
     from loopr.world.repo.named import is_below, only_here
@@ -95,20 +95,20 @@ def _only_here(outset: _Outset, words: Sequence[str]) -> Iterator[str]:
     ignored = ignored_among(ground.users_door, [each for each in left if each not in within])
     rest = [each for each in left if each not in within and each not in ignored]
     if rest := _not_there(ground, outset.commit, rest):
-        yield f"not committed as here: {_few(rest)}; loops work on what is committed, so commit first"
+        yield f"not committed as here: {few(rest)}; loops work on what is committed, so commit first"
     if ignored:
         unless = "; unless worktrees.setup makes them," if outset.is_set_up else ";"
         get = f"loops get a copy if {ground.include} names it"
-        yield f"ignored by git: {_few(ignored)}{unless} {get}"
+        yield f"ignored by git: {few(ignored)}{unless} {get}"
     if within and top is not None:
         yield from _in_environment(outset, top, within)
 
 
-def _in_environment(outset: _Outset, top: Path, within: dict[str, str]) -> Iterator[str]:
+def _in_environment(outset: Outset, top: Path, within: dict[str, str]) -> Iterator[str]:
     """Say of files in a virtual environment how each worktree gets its own."""
     from loopr.world.repo.venvs import made_anew
 
-    words = f"in a virtual environment: {_few([*within])}"
+    words = f"in a virtual environment: {few([*within])}"
     if outset.is_set_up:
         yield f"{words}; loops find none of them unless worktrees.setup makes them"
         return
@@ -116,7 +116,7 @@ def _in_environment(outset: _Outset, top: Path, within: dict[str, str]) -> Itera
     yield f"  `{made_anew(top, next(iter(within.values())))}`"
 
 
-def _left_out(outset: _Outset, folder: str) -> Iterator[str]:
+def _left_out(outset: Outset, folder: str) -> Iterator[str]:
     """Say that loops do not get an active virtual environment, unless the setup makes one there."""
     from loopr.world.repo.venvs import made_anew
 
@@ -131,13 +131,13 @@ def _left_out(outset: _Outset, folder: str) -> Iterator[str]:
         yield f"  `{made_anew(top, folder)}`"
 
 
-def _copied(outset: _Outset) -> Iterator[str]:
+def _copied(outset: Outset) -> Iterator[str]:
     """Say which virtual environments are copied: they run the files of the checkout."""
     from loopr.world.repo.venvs import environments_among, made_anew
 
     top = outset.ground.top
     if top is not None and (folders := environments_among(top, outset.copied)):
-        copies = f"{outset.ground.include} copies {_few(folders)}"
+        copies = f"{outset.ground.include} copies {few(folders)}"
         words = f"{copies}, which runs the checkout's own files"
         if outset.is_set_up:
             yield f"{words}: leave it to worktrees.setup"
@@ -158,7 +158,7 @@ def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> list[str]:
     return [each for each in paths if each in edited or each not in there]
 
 
-def _scripts(outset: _Outset, commands: Sequence[Command | None]) -> Iterator[str]:
+def _scripts(outset: Outset, commands: Sequence[Command | None]) -> Iterator[str]:
     """Say which scripts that commands run are nowhere, and which could not be begun."""
     from loopr.world.repo.named import PLAIN_FILE, modes_among
 
@@ -170,16 +170,15 @@ def _scripts(outset: _Outset, commands: Sequence[Command | None]) -> Iterator[st
     if nowhere := _nowhere(outset, [*(each for each in names if each not in modes), *lost]):
         fails = "what runs it fails, unless"
         who = "worktrees.setup or a loop" if outset.is_set_up else "a loop"
-        yield f"neither committed nor here: {_few(nowhere)}; {fails} {who} makes it before"
+        yield f"neither committed nor here: {few(nowhere)}; {fails} {who} makes it before"
     plain = [each for each in begun if modes.get(each) == PLAIN_FILE]
-    if plain and not any(_changes_modes(each) for each in _steps(outset.settings)):
-        cure = shlex.join(["git", "update-index", "--chmod=+x", *plain[:MOST_NAMED]])
-        yield f"committed without the executable bit: {_few(plain)}; `{cure}`, then commit"
+    if plain and not changes_modes(outset.settings):
+        yield f"committed without the executable bit: {few(plain)}; `{made_programs(plain)}`, then commit"
     there = [each for each in begun if each in modes and each not in plain]
     yield from _without_interpreter(outset, there)
 
 
-def _is_somewhere(outset: _Outset, names: Sequence[str]) -> bool:
+def _is_somewhere(outset: Outset, names: Sequence[str]) -> bool:
     """Say whether one of some files is in the checkout, or in the commit."""
     from loopr.world.repo.named import files_among
 
@@ -188,7 +187,7 @@ def _is_somewhere(outset: _Outset, names: Sequence[str]) -> bool:
     return here or bool(files_among(outset.ground, outset.commit, names))
 
 
-def _nowhere(outset: _Outset, paths: Iterable[str]) -> list[str]:
+def _nowhere(outset: Outset, paths: Iterable[str]) -> list[str]:
     """Leave out the files that are in the checkout, and those that the setup makes."""
     from loopr.world.repo.named import is_below
 
@@ -198,7 +197,7 @@ def _nowhere(outset: _Outset, paths: Iterable[str]) -> list[str]:
     return [each for each in away if top is None or not (top / each).exists()]
 
 
-def _without_interpreter(outset: _Outset, scripts: Iterable[str]) -> Iterator[str]:
+def _without_interpreter(outset: Outset, scripts: Iterable[str]) -> Iterator[str]:
     """Say which scripts name a program that is not here; a wrapper may bring it."""
     from loopr.world.first_lines import absent_interpreter
 
@@ -210,9 +209,16 @@ def _without_interpreter(outset: _Outset, scripts: Iterable[str]) -> Iterator[st
         yield f"the first line of {name} names {absent}, which is not here"
 
 
-def _changes_modes(command: Command | None) -> bool:
-    """Say whether a command may make a script executable."""
-    return "chmod" in (command if isinstance(command, str) else " ".join(command or ()))
+def changes_modes(settings: Settings) -> bool:
+    """Say whether a command beside those of loops may make a script executable."""
+    texts = (each if isinstance(each, str) else " ".join(each or ()) for each in _steps(settings))
+    return any("chmod" in each for each in texts)
+
+
+def made_programs(scripts: Sequence[str]) -> str:
+    """Return the command that makes scripts executable, for git as well as in the checkout."""
+    names = shlex.join(scripts[:MOST_NAMED])
+    return f"chmod +x {names} && git add --chmod=+x {names}"
 
 
 def _sorted(paths: Iterable[str]) -> list[str]:
@@ -220,7 +226,7 @@ def _sorted(paths: Iterable[str]) -> list[str]:
     return sorted(set(paths))
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
     """Name the first of some files."""
     return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 

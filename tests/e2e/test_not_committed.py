@@ -28,9 +28,9 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
 
 
 def reason(repo: Repo, code: str) -> str:
-    """Drive the plan with a type until it can get no further, and return why."""
+    """Drive the plan with a type until it can get no further, whatever is asked, and return why."""
     repo.settings(f"types:\n  plan: {{child: code}}\n  code: {{{code}}}\nretry: {{no_progress: 1, base_secs: 0.05}}\n")
-    repo.loopr("start", "plan.md", code=1)
+    repo.loopr("start", "--yes", "plan.md", code=1)
     found: str = repo.loops()["demo/a"]["reason"]
     assert found in repo.loopr("why", "a").out.replace("\n            ", " ")
     return found
@@ -53,6 +53,45 @@ def test_what_is_not_committed_is_named(repo: Repo, code: str) -> None:
     repo.loopr("retry", "a")
     repo.loopr("run")
     assert repo.statuses()["demo/a"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("code", "key"),
+    [
+        ("run: ./tools/work.sh, check: none", "loopr.yml:4:10 types.code.run"),
+        ("run: 'true', check: 'cd tools && sh work.sh'", "loopr.yml:4:23 types.code.check"),
+        ("run: 'true', check: ./tools/work.sh", "loopr.yml:4:23 types.code.check"),
+    ],
+)
+def test_a_script_that_is_not_committed_is_asked_about(repo: Repo, code: str, key: str) -> None:
+    """Nothing of the plan is begun or stored before it is committed; `--no-run` begins nothing, and may store it."""
+    repo.settings(f"types:\n  plan: {{child: code}}\n  code: {{{code}}}\n")
+    cure = "`git add tools/work.sh`, then commit; --yes starts it as it is"
+    words = f"{key}: not committed: tools/work.sh; loops work on what is committed ({cure})"
+    assert f"it would ask: {words}" in repo.loopr("start", "--dry-run", "plan.md").err
+    assert repo.loopr("start", "plan.md", code=2).err == f"loopr: {words}\n"
+    assert repo.loops() == {}
+    repo.git("add", "tools")
+    repo.git("commit", "--quiet", "--message=tools")
+    repo.loopr("start", "plan.md")
+    assert repo.statuses()["demo/a"] == "complete"
+
+
+def test_a_script_that_will_be_there_is_not_asked_about(repo: Repo) -> None:
+    """One that is copied, that a setup makes, that git ignores or that no worktree begins needs no commit."""
+    write = "types:\n  plan: {{child: code}}\n  code: {{run: {}, check: none}}\n"
+    repo.write({"made/tool.sh": "#!/bin/sh\n", "odd/tool.sh": "#!/bin/sh\n", ".gitignore": "odd\n"})
+    repo.settings(write.format("sh made/tool.sh"), worktrees=", setup: mkdir -p made && echo true > made/tool.sh")
+    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
+    repo.settings(write.format("sh odd/tool.sh"))
+    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
+    repo.settings(write.format("echo x > x; sh tools/work.sh"))
+    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
+    repo.settings(write.format("sh tools/work.sh"))
+    assert "it would ask" in repo.loopr("start", "--dry-run", "plan.md").err
+    repo.write({".worktreeinclude": "tools/\n", ".gitignore": "tools/\n"})
+    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
+    assert repo.loopr("start", "--no-run", "plan.md").code == 0
 
 
 def test_what_git_ignores_is_not_to_be_committed(repo: Repo) -> None:
@@ -149,7 +188,7 @@ def test_a_script_without_its_executable_bit(repo: Repo, run: str) -> None:
     repo.write({"tools/plain.sh": "#!/bin/sh\n"})
     repo.git("add", "tools/plain.sh")
     repo.git("commit", "--quiet", "--message=tools")
-    cure = "`git update-index --chmod=+x tools/plain.sh`"
+    cure = "`chmod +x tools/plain.sh && git add --chmod=+x tools/plain.sh`, then commit"
     found = reason(repo, f"run: {run}, check: none")
     assert found.endswith(f"tools/plain.sh was committed without its executable bit: {cure}")
 

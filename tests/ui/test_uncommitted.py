@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tests.ui.calls import git
@@ -118,12 +120,13 @@ def test_a_script_without_its_executable_bit(desk: Desk) -> None:
     commit(desk, "scripts")
     run = '"cd scripts && ./x.sh --all"'
     said = said_of(desk, run, '"sh scripts/y.sh && test -e scripts/z.sh"')
-    cure = "git update-index --chmod=+x scripts/x.sh"
+    cure = "chmod +x scripts/x.sh && git add --chmod=+x scripts/x.sh"
     assert f"committed without the executable bit: scripts/x.sh; `{cure}`, then commit\n" in said
     hooks = "hooks: {pre_run: chmod -R +x scripts}\n"
     assert "executable" not in said_of(desk, run, settings=hooks)
-    git(desk.folder, *cure.split()[1:])
+    subprocess.run(["sh", "-ec", cure], cwd=desk.folder, check=True)
     git(desk.folder, "commit", "-qm", "executable")
+    assert git(desk.folder, "status", "--porcelain", "scripts") == ""
     assert "executable" not in said_of(desk, run)
 
 
