@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from loopr.core.bridges import bridge, meant
 from loopr.core.entries import Command, Entry
-from loopr.core.ladder import CHILDREN, Ladder
+from loopr.core.ladder import CHILDREN, Ladder, plurals
 from loopr.core.loose import Work, as_entry, as_items, as_list, as_meant, called
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position
 from loopr.core.needs import Sibling, check_siblings
@@ -156,8 +156,13 @@ def _hint(ladder: Ladder, type_name: str, key: str, keys: tuple[str, ...]) -> st
     child = ladder.child(type_name)
     if child is None:
         return f"the type {type_name} has no children"
-    just = f"; a {child} with a `run` of its own just does the work" if ladder.child(child) is not None else ""
-    return f"the children of type {type_name} are called `{ladder.keys(type_name)[0]}`{just}"
+    said = f"the children of type {type_name} are called `{ladder.keys(type_name)[0]}`"
+    if ladder.child(child) is not None:
+        said += f"; a {child} with a `run` of its own just does the work"
+    below = next((each for each in ladder.levels()[2:] if key in plurals(each)), "")
+    if below and type_name == ladder.levels()[0]:
+        said += f"; to leave out the levels between: `types: {{{type_name}: {{child: {below}}}}}` in loopr.yml"
+    return said
 
 
 def read_children(reading: Reading, value: Marked, parent_type: str, depth: int) -> tuple[Entry, ...]:

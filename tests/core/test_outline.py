@@ -176,6 +176,8 @@ def test_an_unknown_key_names_the_nearest() -> None:
     assert 'f.md:2:1 unknown key "proyect" (did you mean "project"?)' in refusals({"title": "x", "proyect": "y"})
     assert 'did you mean "needs"?' in refusals({"specs": [{"id": "a", "need": "b"}]})
     assert "the children of type plan are called `specs`" in refusals({"phases": []})
+    cure = "to leave out the levels between: `types: {plan: {child: code}}` in loopr.yml"
+    assert cure in refusals({"tasks": []}) and "leave out" not in refusals({"codez": []})
     assert "the type code has no children" in refusals({"tasks": [{"id": "a", "children": []}]}, type_name="phase")
 
 
