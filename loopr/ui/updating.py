@@ -96,10 +96,13 @@ def take_in(engine: Engine, workspace: Workspace, case: Case, say: Callable[[str
 
 
 def _note(engine: Engine, found: Updated) -> None:
-    """Have it remembered why a plan has not taken its base; take it back where that has nothing."""
-    said = (f"{each.message}{f' ({each.hint})' if each.hint else ''}" for each in found.problems)
-    why = "; ".join(said)
-    text = f"{found.branch} at {found.base[:12]} was not taken: {why}" if why else ""
+    """Have it remembered why a plan has not taken its base; take it back where that has nothing.
+
+    Its cure names commits that are others once something more has landed: the verb tells the one of now.
+    """
+    why = "; ".join(each.message for each in found.problems)
+    told = f"{why} (`loopr update {found.plan}` says how that is mended)"
+    text = f"{found.branch} at {found.base[:12]} was not taken: {told}" if why else ""
     engine.learn([o.Noticed(f"{UPDATE_PLACE}{found.plan}", text)])
 
 

@@ -76,6 +76,9 @@ def test_a_conflict_changes_nothing_and_names_its_lines(plan: Desk) -> None:
     line = f"git worktree add --detach ../p-merge {old[:12]} && cd ../p-merge && git merge main"
     assert line in answer.err
     assert "loopr adopt p HEAD" in answer.err
+    (plan.folder.parent / "p-merge").mkdir()
+    line = f"git worktree add --detach ../p-merge-2 {old[:12]} && cd ../p-merge-2 && git merge main"
+    assert line in plan("update", "p").err, "the folder of an earlier merge is there still"
     assert tip(plan) == old
     assert plan("update", "p", "--json").document["problems"][0]["message"].startswith("main conflicts")
 
@@ -108,7 +111,7 @@ def test_a_no_leaves_a_trace(plan: Desk) -> None:
     assert (about, command) == ("p", "loopr update p")
     why = "land.check said no: `test ! -e own.txt` ended with 1"
     assert text.startswith(f"main at {main} was not taken: {why}")
-    assert "loopr adopt p HEAD" in text
+    assert text.endswith("(`loopr update p` says how that is mended)")
     assert f"a problem at update of p: {text}" in plan.lines("events", "--type", "problem_seen")[-1]
     assert plan("why", "p", "--json").document["update"]["text"] == text
     told = " ".join(plan("why", "p").out.split())
@@ -128,7 +131,7 @@ def test_a_conflict_leaves_a_trace_until_it_is_mended(plan: Desk) -> None:
     on_main(plan, "own.txt", "other\n")
     assert plan("update", "p").code == 1
     ((_, text, _),) = trace(plan)
-    assert "main conflicts with loopr/p in own.txt" in text and "loopr adopt p HEAD" in text
+    assert "main conflicts with loopr/p in own.txt (`loopr update p` says how" in text
     plan("adopt", "p", commit(plan, tip(plan), "more.txt"))
     assert len(trace(plan)) == 1
     parents = "-p", tip(plan), "-p", "main"

@@ -121,7 +121,7 @@ def _merged(ground: Ground, plan: str, stands: str, commit: str) -> str:
     tree, files, _ = merge_trees(door, stands, commit)
     if files:
         words = f"{commit[:12]} conflicts with what has landed in {', '.join(files)}"
-        raise UserError(words, hint=by_hand(plan, stands, commit[:12]))
+        raise UserError(words, hint=by_hand(ground, plan, stands, commit[:12]))
     trailers = (("Loopr-Plan", plan),)
     return make_commit(
         door, tree, [stands, commit], Message(f"Adopt {commit[:12]}", trailers=trailers, at_ms=wiring.wall_clock())

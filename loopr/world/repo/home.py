@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from loopr.errors import Problem
 from loopr.world.repo.calls import QUIET, Door
@@ -73,16 +74,21 @@ def _joined(
         return "", Problem(f"{onto} has no commit in common with {branch}", hint="name another branch with --onto")
     tree, files, _ = merge_trees(door, old, tip)
     if files:
-        hint = by_hand(plan, tip, onto)
+        hint = by_hand(ground, plan, tip, onto)
         return "", Problem(f"{branch} conflicts with {onto} in {', '.join(files)}", hint=hint)
     if tree == tree_of(door, old):  # as after a squashed pull request
         return old, None
     return make_commit(door, tree, [old, tip], message), None
 
 
-def by_hand(plan: str, stands: str, commit: str) -> str:
-    """Say what to type where a commit conflicts with a plan's branch: it is resolved beside that, and then adopted."""
-    room = f"../{plan}-merge"
+def by_hand(ground: Ground, plan: str, stands: str, commit: str) -> str:
+    """Say what to type where a commit conflicts with a plan's branch: it is resolved beside that, and then adopted.
+
+    The folder is one that is not there yet, seen from the top of the checkout.
+    """
+    names = (f"{plan}-merge{f'-{each}' if each > 1 else ''}" for each in count(1))
+    top = ground.top
+    room = f"../{next(each for each in names if top is None or not os.path.lexists(top.parent / each))}"
     lines = f"git worktree add --detach {room} {stands[:12]} && cd {room} && git merge {commit}"
     return f"`{lines}`, mend and commit it there, then `loopr adopt {plan} HEAD`"
 

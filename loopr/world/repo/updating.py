@@ -55,7 +55,7 @@ def build_update(ground: Ground, found: Onto, base: Start, at_ms: int) -> HomeCa
         return Refusal((Problem(f"{base.branch} has no commit in common with {short}", hint=hint),))
     if joined.files:
         words = f"{base.branch} conflicts with {short} in {', '.join(joined.files)}"
-        return Refusal((Problem(words, hint=by_hand(plan, stands, base.branch)),))
+        return Refusal((Problem(words, hint=by_hand(ground, plan, stands, base.branch)),))
     if is_ancestor(door, base.commit, stands):
         new = stands
     elif is_ancestor(door, stands, base.commit):
