@@ -21,7 +21,7 @@ from loopr.core.workspace_events import ProblemSeen
 from loopr.ui.picture import IsHome, Newest, Tail, at_rest, last_word, no_news, picture, tops_of
 from loopr.ui.preparing import NO_SETUPS, Reminder, Setups
 from loopr.ui.render import Paint, columns, fit
-from loopr.ui.telling import tell
+from loopr.ui.telling import backing_off, tell
 from loopr.ui.terminal import Terminal
 from loopr.ui.times import say_clock
 from loopr.ui.warnings import budget_warnings, queue_warning
@@ -81,8 +81,10 @@ class Progress:
             self._rest = ""  # said anew once that is over
         if not self._live:
             told = events if self._begun else [*events, *_known_already(forest, events)]
+            lines = list(tell(forest, told, now, self._plans))
+            lines += () if self._begun else backing_off(forest, now, self._plans)
             self._begun = True
-            self._screen.print(list(tell(forest, told, now, self._plans)))
+            self._screen.print(lines)
             self._tell_waits(forest, now)
         elif self._drawn_at is None or abs(now - self._drawn_at) >= FRAME_MS:
             self._draw(forest, now, tail)

@@ -17,6 +17,7 @@ from loopr.core import workspace_events as w
 from loopr.core.accepting import AT_ONCE, FIRST, IDLE, held_words
 from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
+from loopr.core.gates import closed_gates
 from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.offering import MOST_NAMED, words_for
@@ -28,6 +29,7 @@ from loopr.ui.story import foreign, moved_words
 from loopr.ui.times import localized, say_clock, say_duration, say_tokens
 from loopr.ui.views import stand_in
 
+MOST_BACKING_OFF = 5
 Words = tuple[str, ...]
 """What has happened, in columns; nothing where there is nothing to say."""
 
@@ -57,6 +59,19 @@ def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] 
         alone = len(loops) == 1
         said = "its artifact is gone" if alone else f"{len(loops)} artifacts are gone"
         yield _line(clock, loops[0] if alone else plan, (said, "`loopr doctor --fix` puts back what may come back"))
+
+
+def backing_off(forest: Forest, now: int, tops: Sequence[str]) -> Iterator[str]:
+    """Tell which loops of some subtrees wait by the clock for their next try: no event will before it begins."""
+    late = (each for each in forest.loops.values() if each.not_before > now)
+    waits = sorted((each.not_before, each.id) for each in late if each.status is Status.PENDING)
+    clock, found = say_clock(now, now), [name for _, name in waits if not tops or within(tops, name)]
+    for name in found[:MOST_BACKING_OFF]:
+        gate = next(closed_gates(forest, forest.loops[name], now), None)
+        if gate is not None and gate.gate == "backoff":
+            yield _line(clock, name, (gate.reason, f"until {say_clock(gate.until or now, now)}"))
+    if len(found) > MOST_BACKING_OFF:
+        yield _line(clock, f"… {len(found) - MOST_BACKING_OFF} more", ("wait so",))
 
 
 def concerns(tops: Sequence[str], event: Event) -> bool:

@@ -214,6 +214,21 @@ def test_what_was_wrong_before_is_told_at_the_beginning() -> None:
     ]
 
 
+def test_a_backoff_from_before_is_told_at_the_beginning() -> None:
+    """Whoever begins to watch hears which loops wait by the clock for their next try; another plan's are not told."""
+    for plans, others in (((), True), (("q",), False)):
+        piped = Piped(plans=plans)
+        go_on(piped.story, "plan p: a\nplan q: b\nchoose p/a q/b\nbegan p/a\nended p/a: infra the disk has gone")
+        piped._told = len(piped.story.log)
+        piped("engine begins")
+        said = [line for line in piped.lines() if "retries after" in line]
+        assert bool(said) is others, said
+        if others:
+            assert said[0].startswith("12:00:00 p/a  retries after failure 1: the disk has gone  until 12:00:")
+        piped("engine drains")
+        assert not [line for line in piped.lines() if "retries after" in line]
+
+
 def test_the_tries_of_many_turns() -> None:
     """What is told late, several turns at a time, has the number of the try that each line is about."""
     piped = Piped()
