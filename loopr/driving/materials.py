@@ -230,6 +230,7 @@ def _iteration(kit: Kit, task: Task, setting: Setting) -> prompts.Iteration:
         iteration=loop.iteration,
         max_iterations=task.type.max_iterations,
         generation=loop.generation,
+        has_landed=bool(loop.landed or loop.past.changed),
         input_path=str(setting.input),
         output_path=str(setting.output),
         context_path=str(setting.context_file),

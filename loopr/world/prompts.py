@@ -49,7 +49,7 @@ class Iteration:
 
     `child` is the type of the children that the artifact declares, None for a leaf, and `children_key` the key under
     which it does; `implies_child` if it may leave them out. `feedback` is bounded already, `generation` above 1 if
-    work of an earlier input has landed. Paths are as the command may use them.
+    it is done anew, with `has_landed` where work of it has landed before. Paths are as the command may use them.
     """
 
     loop_id: str
@@ -62,6 +62,7 @@ class Iteration:
     iteration: int = 1
     max_iterations: int = 1
     generation: int = 1
+    has_landed: bool = False
     input_path: str = ""
     output_path: str = ""
     context_path: str = ""

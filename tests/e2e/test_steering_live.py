@@ -195,6 +195,16 @@ def test_a_parked_loop_is_reset_beside_an_engine(repo: Repo) -> None:
     assert repo.loops()["demo/c"]["generation"] == 2
 
 
+def test_work_that_never_landed_is_no_earlier_version(repo: Repo) -> None:
+    """The prompt of work that is made anew tells of an earlier version only where one has landed."""
+    children = "[{id: bad, run: 'echo x > bad; exit 1'}, {id: good, run: 'echo x > good'}]"
+    repo.write({"plan.md": f"---\nspecs: {children}\n---\n# Demo\n"})
+    repo.loopr("start", "plan.md", code=1)
+    repo.loopr("retry", "--fresh", "--yes", "bad", "good")
+    assert "earlier version" in repo.loopr("prompt", "good").out
+    assert "earlier version" not in repo.loopr("prompt", "bad").out
+
+
 def test_what_is_dispatched_is_next(repo: Repo) -> None:
     """Beside an engine with one slot, what is dispatched runs next, and what is cleared does not run at all."""
     process = start(repo, "a b c d", slots=1)

@@ -41,6 +41,7 @@ FULL = replace(
     iteration=3,
     max_iterations=30,
     generation=2,
+    has_landed=True,
     output_path=".loopr/spec.md",
     context_path=".loopr/context.md",
     result_path=".loopr/result.json",
