@@ -143,6 +143,8 @@ def _attempt_of(workspace: Workspace, loop: Loop, iteration: int) -> int:
     if not found:
         times = f"{iteration - 1} refusal{'s' * (iteration != 2)}"
         hint = f"`loopr show {loop.id}` lists its tries"
+        if any(row["attempt"] == iteration for row in rows):
+            hint = f"`loopr logs --try {iteration} {loop.id}` prints its try {iteration}"
         raise NotFound(f"{loop.id} has no try that came after {times}", hint=hint)
     return int(found[-1])
 

@@ -120,6 +120,16 @@ def test_none_yet_is_said(shop: Desk, runs: Runs) -> None:
     assert "`loopr show p/a` lists its tries" in answer.err
 
 
+def test_a_try_is_named_where_a_refusal_was_counted(shop: Desk, runs: Runs) -> None:
+    """A number that no iteration has, and a try has, is answered with that try."""
+    shop.end("p/a", Failure.CONFIG, "no make")
+    shop.wish(wishes.renew, "p/a", "ada")
+    shop.choose()
+    shop.run("p/a")
+    answer = shop("logs", "a", "--iteration", "2")
+    assert (answer.code, "`loopr logs --try 2 p/a` prints its try 2" in answer.err) == (3, True)
+
+
 NO = "the check said no: exit 1: E1"
 
 
@@ -161,6 +171,11 @@ def test_the_work_before_is_named(shop: Desk, runs: Runs) -> None:
     assert "this is try 1, of the work before p/a was to be done anew" in answer.err
     assert "no try of it has any output" in answer.err
     assert "generation" not in answer.err
+    shop.choose()
+    wrote(runs, "p.a.g2", 2, "new\n")
+    assert shop("logs", "a").out == "new\n"
+    told = shop("logs", "a", "--try", "1").err
+    assert told == "this is try 1, of the work before p/a was to be done anew\n"
 
 
 def test_bytes_stay_bytes(shop: Desk, runs: Runs) -> None:

@@ -36,6 +36,7 @@ from loopr.ui.preparing import has_begun, outputs_of, steps_before
 from loopr.ui.saying import stream_of
 from loopr.ui.verdicts import output_of
 from loopr.world.launcher.words import STREAMS
+from loopr.world.runs import Runs
 from loopr.world.veil import Veil
 
 TICK_SECS = 0.2
@@ -255,6 +256,20 @@ def _followed(frame: Frame, chosen: Chosen, folder: Path, streams: list[logs.Str
         yield from logs.follow(streams, over, lambda: time.sleep(TICK_SECS))
 
 
+def _how_old(frame: Frame, chosen: Chosen) -> str:
+    """Say of an attempt that it is of the work before, or that a later one has no output yet."""
+    loop = chosen.loop
+    newest = logs.find_attempt(Runs(frame.workspace.place.state), loop)
+    if chosen.generation != loop.generation:
+        is_all = newest is None or newest.generation != loop.generation
+        since = "; since then no try of it has any output" if is_all else ""
+        return f"this is try {chosen.attempt}, of the work before {loop.id} was to be done anew{since}"
+    shown = newest.attempt if newest is not None else chosen.attempt
+    if loop.lease is not None and loop.lease.attempt > shown:
+        return f"try {loop.lease.attempt} has no output yet; this is try {chosen.attempt}"
+    return ""
+
+
 def _goes_on(loop: Loop, chosen: Chosen) -> bool:
     """Say whether an attempt may still write, as far as the journal knows."""
     if loop.ending is not None and loop.ending.attempt == chosen.attempt:
@@ -270,11 +285,8 @@ def _remark(frame: Frame, chosen: Chosen, wrote: bool, following: bool) -> None:
     outcome = logs.outcome_of(last)
     step = chosen.step or ("" if last.name.isdigit() else last.name.partition(".")[0])
     what = f"{f'the {step} of ' if step else ''}try {chosen.attempt}"
-    if chosen.generation != loop.generation:
-        earlier = f"try {chosen.attempt}, of the work before {loop.id} was to be done anew"
-        frame.note(f"this is {earlier}; since then no try of it has any output")
-    elif loop.lease is not None and loop.lease.attempt > chosen.attempt:
-        frame.note(f"try {loop.lease.attempt} has no output yet; this is try {chosen.attempt}")
+    if older := _how_old(frame, chosen):
+        frame.note(older)
     if not wrote:
         frame.note(f"{what} has written nothing{' yet' if outcome is None else ''}")
     judge = "" if chosen.step else judge_of(frame.workspace, chosen)
