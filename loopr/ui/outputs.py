@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr import wiring
-from loopr.core.model import Loop, Status, decode_loop
+from loopr.core.model import OCCUPYING, Loop, Status, decode_loop
 from loopr.core.naming import generation_name
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
@@ -20,7 +20,7 @@ from loopr.ui import logs, story, views
 from loopr.ui.names import find_id
 from loopr.ui.preparing import outputs_of
 from loopr.ui.saying import stream_of
-from loopr.ui.verdicts import judge_in, last_no
+from loopr.ui.verdicts import judge_in, last_no, output_of
 from loopr.wiring import Workspace
 from loopr.world.launcher.words import STREAMS
 from loopr.world.runs import Runs
@@ -79,8 +79,7 @@ def choose_output(workspace: Workspace, text: str, wanted: Wanted) -> Chosen:
         raise _none_yet(runs, loop, attempt)
     folders = logs.steps_of(found.folder, step) if step else outputs_of(found.folder)
     if not folders:
-        hint = f"`loopr logs {loop.id}` shows what its command has written"
-        raise NotFound(f"try {found.attempt} of {loop.id} has no {step} yet", hint=hint)
+        raise _no_step(runs, loop, found.attempt, step)
     return Chosen(loop, found.attempt, found.generation, folders, step)
 
 
@@ -147,6 +146,23 @@ def _attempt_of(workspace: Workspace, loop: Loop, iteration: int) -> int:
             hint = f"`loopr logs --try {iteration} {loop.id}` prints its try {iteration}"
         raise NotFound(f"{loop.id} has no try that came after {times}", hint=hint)
     return int(found[-1])
+
+
+def _no_step(runs: Runs, loop: Loop, attempt: int, step: str) -> NotFound:
+    """Say that an attempt has no run of a step, and which one had one last."""
+    judged = (
+        each
+        for each in reversed(logs.known_attempts(runs, loop))
+        if (found := logs.find_attempt(runs, loop, each)) and logs.steps_of(found.folder, step)
+    )
+    last = next(judged, None)
+    hint = f"`loopr logs {loop.id}` shows what its command has written"
+    if last is not None:
+        hint = f"{output_of(step, loop.id, '--try', str(last))} prints the {step} of try {last}"
+    lease = loop.lease
+    to_come = lease is not None and lease.attempt == attempt and loop.status in OCCUPYING
+    yet = " yet" if to_come or (loop.judge_only and attempt == loop.attempt) else ""
+    return NotFound(f"try {attempt} of {loop.id} has no {step}{yet}", hint=hint)
 
 
 def _none_yet(runs: Runs, loop: Loop, attempt: int | None) -> NotFound:

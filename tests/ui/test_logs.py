@@ -150,6 +150,22 @@ def test_a_check_that_said_no_is_named(shop: Desk, runs: Runs) -> None:
     assert "its check said no: `loopr logs --check --try 1 p/a`" in told
 
 
+def test_the_last_check_is_named_where_a_try_has_none(shop: Desk, runs: Runs) -> None:
+    """A try that is over will have no check any more; the last one that had one is named."""
+    wrote(runs, "p.a.g1", 1, "E1\n", step="check.k1")
+    shop.end("p/a", Failure.REFUSED, NO)
+    shop.choose()
+    shop.run("p/a")
+    ended(wrote(runs, "p.a.g1", 2, "work\n"))
+    last = "`loopr logs --check --try 1 p/a` prints the check of try 1"
+    told = shop("logs", "a", "--check").err
+    assert "try 2 of p/a has no check yet\n" in told and last in told
+    shop.end("p/a", Failure.CONFIG, "no make")
+    told = shop("logs", "a", "--check").err
+    assert "try 2 of p/a has no check\n" in told and last in told
+    assert "`loopr logs p/a` shows what" in shop("logs", "a", "--review").err
+
+
 def test_a_review_that_has_parked_is_named(shop: Desk, runs: Runs) -> None:
     """A judge that has parked the loop is named too; each of several reviews is printed."""
     ended(wrote(runs, "p.a.g1", 1, "work\n"))
