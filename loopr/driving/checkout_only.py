@@ -1,5 +1,7 @@
 """Why a command found no file that it names: it was not committed, or nothing here can run it.
 
+Such a reason is read long after: it tells what was then.
+
 Knows commands and commits. Must never commit anything, nor know what the failure costs.
 """
 
@@ -80,7 +82,7 @@ def _not_run(ground: Ground, tip: str, worktree: Path, named: Sequence[str], hea
             cure = f"`chmod +x {name} && git add --chmod=+x {name}`, then commit"
             return f"{each} was committed without its executable bit: {cure}"
         if found["line"] and (absent := absent_interpreter(worktree / each)):
-            return f"the first line of {each} names {absent}, which is not here"
+            return f"the first line of {each} named {absent}, which was not here"
     return ""
 
 
@@ -94,14 +96,14 @@ def _not_there(kit: Kit, task: Task, ground: Ground, worktree: Path, named: Sequ
     words = paths_in(setup)
     known = modes_among(ground, task.tip, words)
     if is_below(name, [each for each in words if each not in known]):
-        return f"{name} is in your checkout, but worktrees.setup has not made it here"
+        return f"{name} was in your checkout, but worktrees.setup had not made it here"
     folder = environment_of(ground.top, name)
     if folder:
-        where = f"{name} is in your checkout, in a virtual environment, which"
+        where = f"{name} was in your checkout, in a virtual environment, which"
         if setup is not None:
             return f"{where} worktrees.setup has to make anew in each worktree"
         cure = made_anew(ground.top, folder)
         return f"{where} is made anew in each worktree: `{cure}` in loopr.yml"
     if ignored_among(ground.users_door, [name]):
-        return f"{name} is in your checkout, but git ignores it: {ground.include} may name it"
-    return f"{name} is in your checkout, but not committed"
+        return f"{name} was in your checkout, but git ignored it: {ground.include} may name it"
+    return f"{name} was in your checkout, but not committed"

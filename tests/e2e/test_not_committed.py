@@ -47,7 +47,7 @@ def reason(repo: Repo, code: str) -> str:
 )
 def test_what_is_not_committed_is_named(repo: Repo, code: str) -> None:
     """A loop that failed by it has that in its reason, and once it is committed it goes on."""
-    assert "tools/work.sh is in your checkout, but not committed" in reason(repo, code)
+    assert "tools/work.sh was in your checkout, but not committed" in reason(repo, code)
     repo.git("add", "tools")
     repo.git("commit", "--quiet", "--message=tools")
     repo.loopr("retry", "a")
@@ -98,7 +98,7 @@ def test_what_git_ignores_is_not_to_be_committed(repo: Repo) -> None:
     """A file that git ignores gets into worktrees by another way."""
     repo.write({".gitignore": "tools/\n"})
     found = reason(repo, "run: ./tools/work.sh, check: none")
-    assert "tools/work.sh is in your checkout, but git ignores it: .worktreeinclude may name it" in found
+    assert "tools/work.sh was in your checkout, but git ignored it: .worktreeinclude may name it" in found
 
 
 def environment(repo: Repo) -> None:
@@ -121,7 +121,7 @@ def test_a_virtual_environment_is_made_anew(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("setup", "told"),
     [
-        ("mkdir -p .venv/bin", "but worktrees.setup has not made it here"),
+        ("mkdir -p .venv/bin", "but worktrees.setup had not made it here"),
         ("echo ready", "which worktrees.setup has to make anew in each worktree"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_setup_that_did_not_make_it(repo: Repo, setup: str, told: str) -> None
     )
     repo.loopr("start", "plan.md", code=1)
     found = repo.loops()["demo/a"]["reason"]
-    assert ".venv/bin/pytest is in your checkout, " in found
+    assert ".venv/bin/pytest was in your checkout, " in found
     assert found.endswith(told)
 
 
@@ -179,7 +179,7 @@ def test_a_script_whose_interpreter_is_missing(repo: Repo, run: str) -> None:
     repo.git("add", "tools/odd.sh")
     repo.git("commit", "--quiet", "--message=tools")
     found = reason(repo, f"run: {run}, check: none")
-    assert found.endswith("the first line of tools/odd.sh names /usr/bin/nope, which is not here")
+    assert found.endswith("the first line of tools/odd.sh named /usr/bin/nope, which was not here")
 
 
 @pytest.mark.parametrize("run", ["./tools/plain.sh", "[./tools/plain.sh]"])
