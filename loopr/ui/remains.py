@@ -13,7 +13,6 @@ from loopr.core.policy import OWN_REPO
 from loopr.ui import render, views
 
 _UNITS = ("kB", "MB", "GB", "TB")
-_HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 
 class Item(NamedTuple):
@@ -101,7 +100,7 @@ def _sum_lines(word: str, found: Sum, width: int, sizes: Mapping[str, int]) -> I
     size = sizes.get(found.plan, 0) if found.items[0].landed else 0
     home = _home(found.items[0])
     what = f"{home}{found.what}{f' ({say_bytes(size)})' if size else ''}"
-    yield from _wrapped(f"{word}  ", f"{what}: {found.why}", width)
+    yield from render.wrap(f"{word}  ", render.plain(f"{what}: {found.why}"), width)
 
 
 def _item_lines(word: str, items: Sequence[Item], width: int) -> Iterator[str]:
@@ -109,14 +108,8 @@ def _item_lines(word: str, items: Sequence[Item], width: int) -> Iterator[str]:
     names = [_home(each) + (Path(each.place).name if each.kind == "worktree" else each.name) for each in items]
     size = min(max(map(len, names), default=0), width // 2)
     for name, each in zip(names, items, strict=True):
-        yield from _wrapped(f"{word}  {each.kind:8}  {render.plain(name):{size}}  ", each.told, width)
-
-
-def _wrapped(head: str, text: str, width: int) -> list[str]:
-    """Set a text beside a head; a command in it stays on one line, to be typed."""
-    parts = render.plain(text).split("`")
-    whole = "`".join(each.replace(" ", _HARD_SPACE) if place % 2 else each for place, each in enumerate(parts))
-    return [line.replace(_HARD_SPACE, " ") for line in render.wrap(head, whole, width)]
+        head = f"{word}  {each.kind:8}  {render.plain(name):{size}}  "
+        yield from render.wrap(head, render.plain(each.told), width)
 
 
 def _home(item: Item) -> str:

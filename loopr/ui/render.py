@@ -37,6 +37,7 @@ _STATUS_COLOR = {
     Status.PENDING: "dim",
 }
 _AFTER_WORK = frozenset({Status.CHECKING, Status.AWAITING, Status.LANDING})
+_WORD = re.compile(r"(?:`[^`]*`|\S)+")  # what stands in backquotes is one, with what it touches
 _CUT = 10  # the width that a cut text must have left
 NARROWEST = 20  # what a column must have left for words to be broken in it
 
@@ -86,23 +87,21 @@ def wrap(head: str, text: str, width: int) -> list[str]:
 
 
 def broken(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most so many columns, between words where it can be."""
+    """Break a text into lines of so many columns between words; a longer word is uncut, on its own.
+
+    A command in backquotes is one word where it fits on a line.
+    """
     if columns(text) <= width:
         return [text]
-    lines, words = [""], text.split()
-    while words:
-        word = words.pop(0)
-        grown = f"{lines[-1]} {word}" if lines[-1] else word
-        if columns(grown) <= width:
-            lines[-1] = grown
-        elif lines[-1]:
-            lines.append("")
-            words.insert(0, word)
-        else:
-            lines[-1] = fit(word, width + 1)[:-1] or word[:1]
-            words[:0] = [word[len(lines[-1]) :]]
-            lines.append("")
-    return [line for line in lines if line] or [""]
+    lines = [""]
+    for word in _WORD.findall(text):
+        for part in [word] if columns(word) <= width else word.split():
+            grown = f"{lines[-1]} {part}" if lines[-1] else part
+            if not lines[-1] or columns(grown) <= width:
+                lines[-1] = grown
+            else:
+                lines.append(part)
+    return lines
 
 
 Said = Callable[[Loop], str]

@@ -39,6 +39,19 @@ def test_the_story_of_a_plan_begins_with_its_start(desk: Desk) -> None:
     assert told == ["enqueued as a plan", "a person's artifact was accepted: done"]
 
 
+def test_no_word_and_no_command_is_broken(shop: Desk) -> None:
+    """A path that is wider than the room has a line of its own, and a command stays on one line."""
+    path = f"src/{'deep/' * 20}add_discounts.py"
+    shop.start(flat(["a-version-module-9b8"]))
+    shop.choose()
+    shop.run("p/a-version-module-9b8")
+    shop.end("p/a-version-module-9b8", Failure.CONFIG, f"there is no file such as {path} in it")
+    said = [line.strip() for line in shop.lines("why", "a-version-module-9b8")]
+    assert path in said
+    assert any("`loopr reset p/a-version-module-9b8`" in line for line in said)
+    assert any(path in line for line in shop.lines("show", "a-version-module-9b8"))
+
+
 def test_a_long_story_is_told_whole(shop: Desk) -> None:
     """Reasons wrap at 80 columns, and no word of them is lost."""
     reason = " ".join(f"word{n}" for n in range(40))
