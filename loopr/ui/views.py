@@ -309,13 +309,15 @@ def problems(scene: Scene) -> list[Row]:
 
 def _stays(scene: Scene, loop: Loop) -> str:
     """Say where the landed work of an undeclared loop is, and which command takes it away."""
-    branch = f"{scene.policy.branch_prefix}{loop.plan}"
-    names = f"`git log --grep 'Loopr-Loop: {loop.id}$' {branch}` names its commits"
-    revert = f"`git revert {loop.landed}` takes it away where nothing else counts on it"
+    branch, bound = f"{scene.policy.branch_prefix}{loop.plan}", scene.shared.plans.get(loop.plan)
+    on = f" on {bound.base_branch}" if bound is not None and bound.base_branch else ""
+    revert = f"once home, `git revert {loop.landed}`{on} takes it away where nothing else counts on it"
     if loop.generation > 1:  # its earlier work was done again, or anew
-        revert = f"{names}, and `git revert` takes them away where nothing else counts on them"
+        names = f"`git log --grep 'Loopr-Loop: {loop.id}$' {branch}` names its commits"
+        revert = f"{names}; once home, `git revert`{on} takes them away where nothing else counts on them"
     said = (revert, anew_words(scene, loop), f"`loopr gc --forget {loop.id}` ends this line")
-    return f"it is no longer declared, and what it has landed stays on {branch}: {'; '.join(filter(None, said))}"
+    head = f"it is no longer declared, and what it has landed is in the history of {branch}"
+    return f"{head}: {'; '.join(filter(None, said))}"
 
 
 # --- why ------------------------------------------------------------------------------------------------------------

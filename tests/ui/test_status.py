@@ -181,7 +181,7 @@ def test_landed_work_that_nobody_declares_is_remembered(shop: Desk) -> None:
     answer = shop.start(flat(["b"]), "plan.md", "--yes")
     stays = "what p/a has landed stays on loopr/p: `loopr status` says what takes it away"
     assert f"  {stays}" in answer.err.splitlines()
-    revert = "`git revert c0ffee` takes it away where nothing else counts on it"
+    revert = "once home, `git revert c0ffee` on main takes it away where nothing else counts on it"
     assert stayed(shop) == f"{STAYS}{revert}; `loopr gc --forget p/a` ends this line"
 
 
@@ -209,11 +209,11 @@ def test_all_that_a_loop_has_landed_is_named(shop: Desk) -> None:
     assert shop.loop("p/a").generation == 2
     shop.start("---\nid: p\ncodes: [b]\n---\n", "plan.md", "--yes")
     names = "`git log --grep 'Loopr-Loop: p/a$' loopr/p` names its commits"
-    revert = "`git revert` takes them away where nothing else counts on them"
-    assert stayed(shop) == f"{STAYS}{names}, and {revert}; `loopr gc --forget p/a` ends this line"
+    revert = "once home, `git revert` on main takes them away where nothing else counts on them"
+    assert stayed(shop) == f"{STAYS}{names}; {revert}; `loopr gc --forget p/a` ends this line"
 
 
-STAYS = "  p/a: it is no longer declared, and what it has landed stays on loopr/p: "
+STAYS = "  p/a: it is no longer declared, and what it has landed is in the history of loopr/p: "
 
 
 def stayed(desk: Desk) -> str:
