@@ -50,7 +50,6 @@ class Forest(Scene):
         self.ready = Ready()
         self.settling: dict[str, None] = {}
         self._turns = Turns()
-        self.at = 0
         self._dirty: dict[str, None] = {}
         self._entries: dict[str, str] = {}
         self._charges: list[tuple[int, Charge]] = []

@@ -84,6 +84,7 @@ class Scene:
         self.shared = Shared(policy)
         self.occupancy = Occupancy()
         self.ledger = Ledger(self.shared.policy.window_ms)
+        self.at = 0  # the latest instant that it was brought up to
 
     def read(
         self,

@@ -5,9 +5,8 @@ Knows the tree and what is in the way. Must never know gates: that such a loop m
 
 from __future__ import annotations
 
-from loopr.core.model import Loop, Status
+from loopr.core.model import Gate, Loop, Status
 from loopr.core.scene import Scene
-from loopr.errors import UserError
 
 WORDS = {each: each.value for each in Status} | {
     Status.PENDING: "waiting",
@@ -17,6 +16,8 @@ WORDS = {each: each.value for each in Status} | {
     Status.INVALIDATED: "undeclared",
 }
 """What people call each state, in one word."""
+READY, PAUSED = "ready", "paused"
+"""What a loop that waits is called instead where no gate is closed, and where a person holds it."""
 
 LANDS_NOW, ON_THE_WAY = "its commits land now", "its commits are on their way to the plan branch"
 """What a landing is told as where an engine carries it out."""
@@ -35,12 +36,6 @@ _STATE_WORDS = {
 
 NOT_OVER = "wait until it has ended, or `loopr cancel` it first"
 GONE = "it is not declared any more, so nothing of it will run"
-_TURN = "it waits its turn by itself: `loopr why` says for what"
-_ANEW = "`loopr retry --fresh {}` makes it anew"
-_BY_A_PERSON = "edit its plan and `loopr start` it again, or name what is below it, with --fresh"
-_GOES_ON = "what is open of it goes on by `loopr run`; {}"
-_WAITS_FOR = "`loopr why {}` says what it waits for"
-_PARKED_ONLY = "only a parked loop is reset; `loopr retry` begins a failed one again"
 
 
 def awaits(scene: Scene, loop: Loop) -> str:
@@ -49,42 +44,16 @@ def awaits(scene: Scene, loop: Loop) -> str:
     return _state_words(scene, loop) + (f"; held up: {problem}" if problem else "")
 
 
+def turn_word(gate: Gate | None) -> str:
+    """Return the word for a loop that waits for its turn, by its first closed gate."""
+    if gate is None:
+        return READY
+    return PAUSED if gate.gate == PAUSED else WORDS[Status.PENDING]
+
+
 def people_say(loop: Loop) -> str:
     """Say how a loop stands, as the end of a sentence that begins with "it is"."""
     return "waiting for approval" if loop.status is Status.AWAITING else WORDS[loop.status]
-
-
-def does_not_fit(loop: Loop, verb: str, hint: str, scene: Scene | None = None) -> UserError:
-    """Make the refusal of a wish that does not fit how a loop stands; of what is below it, where the scene is given."""
-    says = f"it is {people_say(loop)}"
-    if scene is not None and loop.status is Status.COMPLETE and not scene.tree.done(loop.id):
-        says = "it is cancelled" if scene.tree.called_off(loop.id) else _complete(scene, loop)
-    return UserError(f"cannot {verb} {loop.id}: {says}", hint=hint)
-
-
-def nothing_stuck(scene: Scene, loop: Loop, verb: str) -> UserError:
-    """Make the refusal of a retry or a reset where nothing of a loop, or below it, is stuck."""
-    loops = list(scene.tree.walk(loop.id))
-    held = next((each.id for each in loops if each.hold is not None), "")
-    way_on = f"`loopr resume {held}` lets go on what is held" if held else ""
-    if loop.status is not Status.COMPLETE or scene.tree.at_rest(loop.id):
-        hint = _PARKED_ONLY if verb == "reset" else way_on or _again(scene, loop)
-        return does_not_fit(loop, verb, hint)
-    if any(each.status in (Status.FAILED, Status.CANCELLED) for each in loops):
-        way_on = f"`loopr retry {loop.id}` begins again what has failed or was cancelled"
-    stuck = "is parked" if verb == "reset" else "has failed, or was parked or cancelled"
-    said = f"cannot {verb} {loop.id}: nothing of it {stuck}"
-    also = (_WAITS_FOR if is_written(scene, loop) else _ANEW).format(loop.id)
-    return UserError(said, hint=way_on or _GOES_ON.format(also))
-
-
-def _again(scene: Scene, loop: Loop) -> str:
-    """Say how a loop goes on of which nothing is to be retried."""
-    if loop.status is Status.PENDING:
-        return _TURN
-    if loop.status is Status.COMPLETE:
-        return _BY_A_PERSON if is_written(scene, loop) else _ANEW.format(loop.id)
-    return GONE if loop.status is Status.INVALIDATED else NOT_OVER
 
 
 def is_written(scene: Scene, loop: Loop) -> bool:
@@ -95,14 +64,14 @@ def is_written(scene: Scene, loop: Loop) -> bool:
 def _state_words(scene: Scene, loop: Loop) -> str:
     """Say what its state waits for."""
     if loop.status is Status.COMPLETE:
-        return _complete(scene, loop)
+        return complete_words(scene, loop)
     if loop.status is Status.LANDING:
         return _landing(scene, loop)
     reason = loop.reason or "no reason was given"
     return _STATE_WORDS[loop.status].format(id=loop.id, attempt=loop.attempt, reason=reason)
 
 
-def _complete(scene: Scene, loop: Loop) -> str:
+def complete_words(scene: Scene, loop: Loop) -> str:
     """Say what a complete loop still waits for below it."""
     if scene.tree.at_rest(loop.id):
         return "it is done"

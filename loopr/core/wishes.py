@@ -22,9 +22,10 @@ from loopr.core.lifecycle import allows
 from loopr.core.model import CLEARED, Loop, Status, Usage
 from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
 from loopr.core.offering import offered_file, words_for
+from loopr.core.refusing import does_not_fit, nothing_stuck, way_on
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
-from loopr.core.states import GONE, NOT_OVER, does_not_fit, is_written, nothing_stuck
+from loopr.core.states import GONE, is_written
 from loopr.core.trust import approve_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
@@ -64,7 +65,7 @@ def _loop(scene: Scene, loop_id: str) -> Loop:
 def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) -> list[Loop]:
     """Return some loops, each once; if any waits for no turn, all that do not are told together."""
     loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
-    wrong = [does_not_fit(loop, verb, hint, scene) for loop in loops if not loop.waits]
+    wrong = [does_not_fit(scene, loop, verb, hint, of_below=True) for loop in loops if not loop.waits]
     if wrong:
         raise UserError("", problems=[problem for each in wrong for problem in each.problems])
     return loops
@@ -131,7 +132,7 @@ def cancel(scene: Scene, loop_id: str, by: str, reason: str = "") -> Iterator[Ev
     """End a loop with all that is unfinished below it; a complete one of which something is left is held."""
     top = _loop(scene, loop_id)
     if top.status is Status.INVALIDATED:
-        raise does_not_fit(top, "cancel", GONE)
+        raise does_not_fit(scene, top, "cancel", GONE)
     for loop in list(scene.tree.walk(loop_id)):
         if loop.status in (Status.CANCELLED, Status.INVALIDATED) or awaits_cancel(loop):
             continue
@@ -168,8 +169,7 @@ def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
     loop = _loop(scene, loop_id)
     event = e.Renewed(loop_id, by, loop.generation + 1)
     if not allows(loop, event):
-        hint = GONE if loop.status is Status.INVALIDATED else NOT_OVER
-        raise does_not_fit(loop, "retry --fresh", hint)
+        raise does_not_fit(scene, loop, "retry --fresh", way_on(scene, loop))
     if is_written(scene, loop):
         hint = "edit it and `loopr start` it again, or name what is below it"
         raise UserError(f"cannot retry --fresh {loop_id}: a person has written its plan file", hint=hint)
@@ -234,7 +234,7 @@ def _of_awaiting(scene: Scene, event: e.LoopEvent, verb: str) -> e.LoopEvent:
     """Return an event that only a loop which waits for approval takes."""
     loop = _loop(scene, event.loop)
     if loop.status is not Status.AWAITING:
-        raise does_not_fit(loop, verb, "only a loop that waits for approval can be decided on")
+        raise does_not_fit(scene, loop, verb, "only a loop that waits for approval can be decided on")
     return event
 
 
@@ -249,7 +249,7 @@ def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
     """Stop reminding of the landed work of an invalidated loop and of what was below it."""
     loop = _loop(scene, loop_id)
     if loop.status is not Status.INVALIDATED:
-        raise does_not_fit(loop, "forget", "only a loop that is no longer declared can be forgotten")
+        raise does_not_fit(scene, loop, "forget", "only a loop that is no longer declared can be forgotten")
     gone = [each for each in scene.tree.by_status[Status.INVALIDATED] if f"{each}/".startswith(f"{loop_id}/")]
     for each in sorted(gone):
         if each == loop_id or scene.loops[each].landed:

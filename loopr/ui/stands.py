@@ -14,10 +14,10 @@ from loopr.core.grouping import Waits
 from loopr.core.model import Gate, Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.staleness import is_stale
-from loopr.core.states import WORDS
+from loopr.core.states import PAUSED, READY, WORDS, turn_word
 from loopr.core.tree import Below
 
-DONE, OPEN, READY, WAITING, PAUSED, STALE = "done", "open", "ready", "waiting", "paused", "stale"
+DONE, OPEN, WAITING, STALE = "done", "open", WORDS[Status.PENDING], "stale"
 WORDS_TO_TYPE = (
     WAITING,
     READY,
@@ -38,7 +38,7 @@ IsReady = Callable[[Loop], bool]
 def word_of(scene: Scene, loop: Loop, gate: Gate | None) -> str:
     """Return the word for where a loop stands: a pending one is ready, or waits; an open one says how much is done."""
     if loop.status is Status.PENDING:
-        return _turn(gate)
+        return turn_word(gate)
     if loop.status is Status.COMPLETE and scene.tree.is_head(loop.id) and not scene.tree.done(loop.id):
         done, of = scene.tree.below[loop.id].done
         if done == 0 and scene.tree.called_off(loop.id):
@@ -50,11 +50,6 @@ def word_of(scene: Scene, loop: Loop, gate: Gate | None) -> str:
         done, of = scene.tree.below[loop.id].done
         return f"{done} of {of} done" if again_below(scene, loop) else DONE
     return WORDS[loop.status]
-
-
-def _turn(gate: Gate | None) -> str:
-    """Return the word for a loop that waits for its turn."""
-    return READY if gate is None else PAUSED if gate.gate == "paused" else WAITING
 
 
 def again_below(scene: Scene, loop: Loop) -> int:
@@ -88,7 +83,7 @@ def is_like(scene: Scene, loop: Loop, gate: Gate | None, wanted: Iterable[str]) 
     One that is to be done again is ready, waiting or paused too, as any that waits for its turn.
     """
     words = {loop.status.value, typed(word_of(scene, loop, gate))}
-    return not words.union([_turn(gate)] if loop.waits else []).isdisjoint(wanted)
+    return not words.union([turn_word(gate)] if loop.waits else []).isdisjoint(wanted)
 
 
 def readiness(scene: Scene, now: int) -> IsReady:

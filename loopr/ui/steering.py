@@ -241,6 +241,7 @@ class Course:
 
     def __call__(self, forest: Forest, now: int) -> Iterator[Event]:
         """Decide; if somebody was faster, all of it anew."""
+        forest.advance(now)
         meant = meant_by(forest, self.wish, now)
         self.names, self.groups, self.events = *meant, []
         if self.shown is not None:

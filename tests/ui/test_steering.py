@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from loopr.core import observations as o
+from loopr.core import wishes
 from loopr.core.model import Failure
 from loopr.engine import compare
 from loopr.errors import UserError
@@ -284,9 +285,26 @@ def test_only_a_refusal_is_told_before_the_question(four: Desk) -> None:
         answer = four("retry", "--fresh", "a", *words)
         assert (answer.code, answer.err) == (
             2,
-            "loopr: cannot retry --fresh p/a: it is waiting\n"
-            "  hint: wait until it has ended, or `loopr cancel` it first\n",
+            "loopr: cannot retry --fresh p/a: it is ready\n"
+            "  hint: it waits its turn by itself: `loopr why` says for what\n",
         )
+
+
+def test_a_refusal_says_how_a_loop_stands_as_the_tree_does(four: Desk) -> None:
+    """A loop that is ready, is paused or backs off is called that, with what ends its wait."""
+    four.wish(wishes.pause, "p/b", "ada", "")
+    four.wish(wishes.dispatch, ("p/a",), "ada")
+    for name, word in (("a", "ready"), ("b", "paused"), ("a", "waiting")):
+        if word == "waiting":
+            four.choose()
+            four.run("p/a")
+            four.end("p/a", Failure.INFRA, "the setup said no")
+        assert f"─ {name}  spec  {word}" in four("tree").out
+        for verb in ("approve", "reject", "reset"):
+            assert f"cannot {verb} p/{name}: it is {word}\n" in four(verb, name).err
+    late = "it tries again by itself; `loopr retry p/a` ends that wait"
+    assert f"  hint: {late}\n" in four("reset", "a").err
+    assert four("retry", "a").out == "p/a  retried  ready\n"
 
 
 # --- the queue ------------------------------------------------------------------------------------------------------
