@@ -379,7 +379,7 @@ def test_approving_rejecting_and_sending_back(asked: Desk) -> None:
     assert (asked.loop("p/a").reason, asked.loop("p/a").iteration) == ("too long", 2)
     answer = asked("reject", "b", "--reason", "not now")
     assert answer.out == "p/b  rejected  it failed: not now; `loopr retry p/b` begins again\n"
-    assert notes(answer) == ["undo: `loopr retry p/b`"]
+    assert notes(answer) == ["`loopr retry p/b` lets it try again"]
     asked.end("p/c")
     asked.judge("p/c")
     answer = asked("approve", "c")

@@ -27,7 +27,6 @@ from loopr.ui.vocabulary import RULES, Wish
 
 STOPPING, CANCELLED = "stopping", "cancelled"
 MORE = " …"
-_ENDS = frozenset({"cancel", "reject"})
 _AGAIN = frozenset({"retried", "reset"})
 _STOPS = frozenset({"stopped", "cancelled"})
 
@@ -109,11 +108,15 @@ def _remark(frame: Frame, wish: Wish, answer: Answer) -> None:
     serving = serves(frame.workspace.engine())
     if not serving and any(row["did"] in _STOPS and _ends(row["loop"]) for row in answer.done):
         frame.note("no engine runs here: the next one ends what was told to stop")
-    commands = _next(wish, answer, serves=serving)
+    commands, ways = _next(wish, answer, serves=serving), _ways(wish, answer)
     if commands == ["run"] and answer.more["unattended"]:
         frame.note(answer.more["unattended"])
         return
-    word = "undo" if wish.name in _ENDS and _ways(wish, answer) else "next"
+    if wish.name == "reject" and ways:
+        them = "it" if len(answer.done) == 1 else "them"
+        frame.note(f"{', '.join(map(_typed, ways))} lets {them} try again")
+        return
+    word = "undo" if wish.name == "cancel" and ways else "next"
     frame.note(f"{word}: {', '.join(map(_typed, commands))}")
     over = [row["id"] for row in answer.done if _is_over(row["loop"]) and row["loop"]["parent"] is None]
     if wish.name == "cancel" and over and not any(_ends(row["loop"]) for row in answer.done):
