@@ -22,6 +22,7 @@ from loopr.core.scene import Scene
 from loopr.errors import NotFound, PlanError, SettingsError
 from loopr.inforce import InForce
 from loopr.recall import read_scene
+from loopr.world.account import account_name
 from loopr.world.journal import Journal
 from loopr.world.journal_copies import is_gone, lost
 from loopr.world.place import Head, Place, commit_of, find_place, head_of, remember_place, traces
@@ -91,7 +92,7 @@ class Workspace:
         """Find the workspace that a folder belongs to."""
         self.place: Place = find_place(start)
         self.environ, self._overrides = environ, overrides
-        self.user = actor or environ.get("USER") or environ.get("LOGNAME") or "somebody"
+        self.user = actor or account_name(environ)
         self.actor, self.client = self.user, ""  # `client`: the program through which they ask
         self.doubt = ""  # what is wrong with the settings, where what is shown goes by those from before
 

@@ -12,6 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
+from loopr.world.account import account_name
 from tests.e2e.repos import LOOPR, Repo, opened
 
 WORK = """
@@ -86,7 +87,7 @@ def test_from_start_to_landed(repo: Repo) -> None:
 
 def _user(repo: Repo) -> str:
     """Return who the tests run as, as loopr calls them."""
-    return repo.env.get("USER") or repo.env.get("LOGNAME") or "somebody"
+    return account_name(repo.env)
 
 
 async def _drive(repo: Repo, agent: Agent) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,14 @@ def test_a_pause_and_its_end(four: Desk) -> None:
     answer = four("resume", "a")
     assert (answer.out, notes(answer)) == ("p/a  resumed  ready\n", [ALONE])
     assert gates(four, "p/a") == []
+
+
+def test_a_person_has_a_name_without_an_environment(four: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no variable names a person, the system's name of the account does."""
+    for name in ("USER", "LOGNAME"):
+        monkeypatch.delenv(name, raising=False)
+    four("pause", "a")
+    assert f"paused by {pwd.getpwuid(os.geteuid()).pw_name};" in four("why", "a").out
 
 
 def test_a_second_pause_keeps_the_first(four: Desk) -> None:

@@ -1,0 +1,26 @@
+"""Which account this process runs under, by its name: how a person is called who is named by nothing else.
+
+Must never know what is asked in that name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+UNNAMED = "somebody"
+
+
+def account_name(environ: Mapping[str, str]) -> str:
+    """Return the name that the environment has for a person, else the one that the system has."""
+    return environ.get("USER") or environ.get("LOGNAME") or _of_system() or UNNAMED
+
+
+def _of_system() -> str:
+    """Return the name that the system has for the account, nothing where it has none."""
+    import pwd  # few environments lack both names
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return ""
