@@ -13,6 +13,8 @@ from loopr.core.policy import OWN_REPO
 from loopr.ui import render, views
 
 _UNITS = ("kB", "MB", "GB", "TB")
+_OF_SEVERAL = {"its commits": "their commits", "it has landed and is": "they have landed and are"}
+"""How the reason of one thing begins where several are told at once."""
 
 
 class Item(NamedTuple):
@@ -64,12 +66,15 @@ class Sum(NamedTuple):
     def why(self) -> str:
         """Say the reason, with the command that lets all of them go."""
         first = self.items[0]
+        why = first.why
+        for one, several in _OF_SEVERAL.items():
+            why = why.replace(one, several)
         if first.may_go or not first.lets_go:
-            return first.why
+            return why
         if first.landed and self.plan:
             before = f"`{first.first}`, then " if first.first else ""
             return f"{before}`loopr gc --forget {self.plan}` lets them go"
-        return f"{first.why}: `loopr gc --forget LOOP` lets one go (-v names them)"
+        return f"{why}: `loopr gc --forget LOOP` lets one go (-v names them)"
 
 
 def sums_of(items: Sequence[Item]) -> list[Sum]:

@@ -84,6 +84,9 @@ def test_what_is_alike_is_summed_up_by_reason() -> None:
         "kept  30 refs of landed loops (14 MB): `loopr gc --forget p` lets them go",
         "kept  branch    p  it is new",
     ]
+    own_words = "its commits are nowhere else"
+    several = lines_of("kept", [each._replace(why=own_words) for each in lost], 120)
+    assert several[0].startswith("kept  2 branches: their commits are nowhere else: `loopr gc")
     others = [each._replace(why="nowhere else") for each in lost]
     assert lines_of("kept", others, 90) == [
         "kept  2 branches: nowhere else: `loopr gc --forget LOOP` lets one go (-v names them)"
