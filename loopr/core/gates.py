@@ -86,7 +86,9 @@ def _needs(scene: Scene, loop: Loop, now: int) -> Closed:
             return f"needs {called}, which is {needed.status}", None
         below = scene.tree.below[name]
         done, of = below.done
-        return f"needs {called}{f' ({done} of {of} done)' if below.total else ''}", None
+        more = len([each for each in loop.needs if not scene.tree.done(each)]) - 1
+        words = f"needs {called}{f' ({done} of {of} done)' if below.total else ''}"
+        return f"{words} and {more} more" if more else words, None
     first = comes_first(scene.tree, loop) if loop.past.ask is not None else None
     return (f"{first} is done again first", None) if first is not None else None
 

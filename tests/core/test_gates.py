@@ -201,6 +201,14 @@ def test_done_is_more_than_complete() -> None:
     """)
 
 
+def test_the_other_needs_are_counted() -> None:
+    """Where more than one need is open, the first is named with the number of the others."""
+    story = tell("plan p: a needs b,c,d; b; c; d")
+    assert story.gates("p/a")["needs"] == "needs b and 2 more"
+    go_on(story, "plan p: a needs d; b; c; d")
+    assert story.gates("p/a")["needs"] == "needs d"
+
+
 @pytest.mark.parametrize(
     ("story", "words"),
     [
