@@ -13,7 +13,7 @@ from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group
 from loopr.core.inbox import OFFERED, STALE, Beside, Call, inbox, land_line
 from loopr.core.model import OCCUPYING, Loop, Status
-from loopr.core.settled import Standing, standing
+from loopr.core.settled import Standing, may_go_on, standing
 from loopr.ui import needed, render, views
 from loopr.ui.folding import Line, fold
 from loopr.ui.newer_inputs import Newer
@@ -26,6 +26,7 @@ Tail = Callable[[Loop], str]
 IsHome = Callable[[Forest, str], bool]
 Newest = Callable[[Forest, Sequence[str]], Sequence[Newer]]
 """Says of a plan that is done whether there is nothing of it left to bring home."""
+_LEFT = (Status.FAILED, Status.PARKED, Status.AWAITING, Status.CANCELLED)
 MOST_NAMED = 3  # of a kind, beside the picture
 MOST_LISTED = 10  # of a kind, at the end
 MOST_GROUPS = 200  # that are asked what they wait for, in one picture
@@ -199,7 +200,7 @@ def last_word(
     lines += [render.plain(each.words) for each in newer[:MOST_LISTED]]
     if newer and upcoming.startswith(("`loopr land", "`loopr tree")):
         upcoming = f"`{newer[0].command}`, or {upcoming}"
-    return [*lines, f"next: {upcoming}"]
+    return [*lines, f"next: {upcoming}{_begin_again(forest, tops, now)}"]
 
 
 def _away(forest: Forest, tops: Sequence[str], is_home: IsHome) -> tuple[str, ...]:
@@ -265,6 +266,23 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
     if forest.tree.done(unfinished):
         return f"`loopr why {next(each for each in forest.tree.redoing if within({unfinished}, each))}`"
     return f"`loopr why {_first_open(forest, unfinished)}`"
+
+
+def _begin_again(forest: Forest, tops: Sequence[str], now: int) -> str:
+    """Say what begins again where all that is left has failed or is parked; `start` does not.
+
+    To retry the whole would bring back what a person has cancelled: there each loop is named.
+    """
+    ways: dict[str, list[str]] = {"retry": [], "reset": []}
+    for top in tops:
+        failed, parked, waiting, cancelled = (_listed(forest, [top], each) for each in _LEFT)
+        if waiting or not (failed or parked) or may_go_on(forest, [top], now):
+            continue
+        each_one = [loop.id for loop in (*failed, *parked)] if failed and cancelled else [top]
+        ways["retry" if failed else "reset"] += each_one
+    said = [f"`loopr {verb} {' '.join(names)}`" for verb, names in ways.items() if names]
+    few = all(len(names) <= MOST_NAMED for names in ways.values())
+    return f"; once mended, {' and '.join(said)}" if said and few else ""
 
 
 def _is_cancelled(forest: Forest, top: str) -> bool:

@@ -363,7 +363,7 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
             [
                 "0 of 2 done · 1 waiting · 1 parked",
                 "parked  auth/tokens: no such program; `loopr reset auth/tokens`",
-                "next: `loopr why auth/tokens`",
+                "next: `loopr why auth/tokens`; once mended, `loopr reset auth`",
             ],
         ),
         (
@@ -407,6 +407,22 @@ def last_word(text: str, policy: Policy | None = None) -> list[str]:
 def test_the_last_word(text: str, said: list[str]) -> None:
     """At the end stand the counts, what needs a person, and the command that is of most use; once."""
     assert last_word(text) == said
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ("", "; once mended, `loopr retry p`"),
+        ("\ncancel p/b: late", "; once mended, `loopr retry p/a`"),
+        ("\nplan p: a; b needs a; c\npause p/c", "; once mended, `loopr retry p`"),
+        ("\nplan p: a; b needs a; c", ""),
+    ],
+)
+def test_the_last_word_says_how_a_failure_begins_again(then: str, said: str) -> None:
+    """Where nothing goes on the line says how the plan does, with no word for what is cancelled."""
+    approves = settings(types={"spec": {"approve": True}})
+    failed = "plan p: a; b needs a\nchoose p/a\nbegan p/a\nended p/a\njudged p/a\nreject p/a: no"
+    assert last_word(failed + then, approves)[-1] == f"next: `loopr why p/a`{said}"
 
 
 def test_the_last_word_names_each_that_waits_for_approval() -> None:
@@ -650,7 +666,7 @@ def test_the_last_word_takes_the_place_of_the_picture(line: Line) -> None:
         "$ loopr run",
         "0 of 2 done · 1 waiting · 1 parked",
         "parked  auth/tokens: no such program; `loopr reset auth/tokens`",
-        "next: `loopr why auth/tokens`",
+        "next: `loopr why auth/tokens`; once mended, `loopr reset auth`",
     ]
 
 
