@@ -35,7 +35,7 @@ def nothing_stuck(scene: Scene, loop: Loop, verb: str) -> UserError:
     held = next((each.id for each in loops if each.hold is not None), "")
     on = f"`loopr resume {held}` lets go on what is held" if held else ""
     if loop.status is not Status.COMPLETE or scene.tree.at_rest(loop.id):
-        hint = _not_parked(scene, loop) if verb == "reset" else on or way_on(scene, loop)
+        hint = _not_parked(scene, loop) if verb == "reset" else on or _again(scene, loop)
         return does_not_fit(scene, loop, verb, hint)
     if any(each.status in (Status.FAILED, Status.CANCELLED) for each in loops):
         on = f"`loopr retry {loop.id}` begins again what has failed or was cancelled"
@@ -52,7 +52,7 @@ def _not_parked(scene: Scene, loop: Loop) -> str:
     return _PARKED_ONLY
 
 
-def way_on(scene: Scene, loop: Loop) -> str:
+def _again(scene: Scene, loop: Loop) -> str:
     """Say how a loop goes on of which nothing is to be retried."""
     if loop.status is Status.PENDING:
         return _TURN

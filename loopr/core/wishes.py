@@ -22,10 +22,10 @@ from loopr.core.lifecycle import allows
 from loopr.core.model import CLEARED, Loop, Status, Usage
 from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
 from loopr.core.offering import offered_file, words_for
-from loopr.core.refusing import does_not_fit, nothing_stuck, way_on
+from loopr.core.refusing import does_not_fit, nothing_stuck
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
-from loopr.core.states import GONE, is_written
+from loopr.core.states import GONE, NOT_OVER, is_written
 from loopr.core.trust import approve_file, reject_file
 from loopr.errors import NotFound, StaleLease, UserError
 
@@ -169,7 +169,8 @@ def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
     loop = _loop(scene, loop_id)
     event = e.Renewed(loop_id, by, loop.generation + 1)
     if not allows(loop, event):
-        raise does_not_fit(scene, loop, "retry --fresh", way_on(scene, loop))
+        hint = GONE if loop.status is Status.INVALIDATED else NOT_OVER
+        raise does_not_fit(scene, loop, "retry --fresh", hint)
     if is_written(scene, loop):
         hint = "edit it and `loopr start` it again, or name what is below it"
         raise UserError(f"cannot retry --fresh {loop_id}: a person has written its plan file", hint=hint)

@@ -296,7 +296,7 @@ def test_only_a_refusal_is_told_before_the_question(four: Desk) -> None:
         assert (answer.code, answer.err) == (
             2,
             "loopr: cannot retry --fresh p/a: it is ready\n"
-            "  hint: it waits its turn by itself: `loopr why` says for what\n",
+            "  hint: wait until it has ended, or `loopr cancel` it first\n",
         )
 
 
