@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
@@ -24,6 +25,7 @@ from loopr.errors import LooprError
 from loopr.world.activated import left_out
 from loopr.world.first_lines import absent_interpreter
 from loopr.world.judges import Command, paths_in
+from loopr.world.recipes import lines_behind, programs_of, reader, texts_of
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import ignored_among, included
 from loopr.world.repo.named import PLAIN_FILE, is_below, modes_among, only_here
@@ -37,6 +39,16 @@ _LACKS = (b"No module named", b"not found", b"No such file")
 _ASKS = frozenset({Failure.CONFIG, Failure.REFUSED})
 
 
+class _Tried(NamedTuple):
+    """A command that failed: where it ran, which paths it may want, what was printed, its texts."""
+
+    ground: Ground
+    worktree: Path
+    named: Sequence[str]
+    heard: bytes
+    texts: Sequence[str]
+
+
 def with_checkout(kit: Kit, task: Task, command: Command | None, trouble: Trouble | None, said: Said) -> Trouble | None:
     """Add to a trouble which file of the command may be why, and how to bring it there.
 
@@ -48,47 +60,52 @@ def with_checkout(kit: Kit, task: Task, command: Command | None, trouble: Troubl
         return trouble
     is_refused = trouble.failure is Failure.REFUSED
     heard = said.tail if is_refused else said.tail + os.fsencode(trouble.reason.partition(": ")[2])
-    named = paths_in(command)
+    read = reader(said.worktree)
+    named = [*dict.fromkeys((*paths_in(command), *programs_of(lines_behind(command, read))))]
     if is_refused or heard.strip():
         named = [each for each in named if each.rpartition("/")[2].encode() in heard]
+    tried = _Tried(ground, said.worktree, named, heard, texts_of([command], read))
     with suppress(LooprError, OSError):
-        words = "" if is_refused else _not_run(ground, task.tip, said.worktree, named, heard)
-        words = words or _not_there(kit, task, ground, said.worktree, named)
-        if words := words or _without_environment(kit, ground, said.worktree, heard, trouble):
+        words = "" if is_refused else _not_run(tried, task.tip)
+        words = words or _not_there(kit, task, tried)
+        if words := words or _without_environment(kit, tried, trouble):
             return replace(trouble, reason=f"{trouble.reason}; {words}")
     return trouble
 
 
-def _without_environment(kit: Kit, ground: Ground, worktree: Path, heard: bytes, trouble: Trouble) -> str:
+def _without_environment(kit: Kit, tried: _Tried, trouble: Trouble) -> str:
     """Say of a missing program that it may be in the virtual environment that loops do not get."""
-    lacks = trouble.failure is Failure.CONFIG or any(each in heard for each in _LACKS)
-    folder = left_out(kit.inherited, ground.top) if lacks and ground.top is not None else ""
-    if not folder or ground.top is None or (worktree / folder).is_dir():
+    top = tried.ground.top
+    lacks = trouble.failure is Failure.CONFIG or any(each in tried.heard for each in _LACKS)
+    folder = left_out(kit.inherited, top) if lacks and top is not None else ""
+    if not folder or top is None or (tried.worktree / folder).is_dir():
         return ""
     words = f"loops do not get {folder} of your checkout"
     if trouble.failure is Failure.REFUSED:
         return f"{words}; worktrees.setup makes one"
-    return f"{words}, which runs its files: `{made_anew(ground.top, folder)}` in loopr.yml"
+    return f"{words}, which runs its files: `{made_anew(top, folder, tried.texts)}` in loopr.yml"
 
 
-def _not_run(ground: Ground, tip: str, worktree: Path, named: Sequence[str], heard: bytes) -> str:
+def _not_run(tried: _Tried, tip: str) -> str:
     """Say of a script that is there why it could not be begun, where that was printed of it."""
-    for each in named:
-        found = re.search(os.fsencode(re.escape(each.rpartition("/")[2])) + _OF_IT, heard)
+    for each in tried.named:
+        found = re.search(os.fsencode(re.escape(each.rpartition("/")[2])) + _OF_IT, tried.heard)
         if found is None:
             continue
-        if found["bit"] and modes_among(ground, tip, [each]) == {each: PLAIN_FILE}:
+        if found["bit"] and modes_among(tried.ground, tip, [each]) == {each: PLAIN_FILE}:
             name = shlex.quote(each)
             cure = f"`chmod +x {name} && git add --chmod=+x {name}`, then commit"
             return f"{each} was committed without its executable bit: {cure}"
-        if found["line"] and (absent := absent_interpreter(worktree / each)):
+        if found["line"] and (absent := absent_interpreter(tried.worktree / each)):
             return f"the first line of {each} named {absent}, which was not here"
     return ""
 
 
-def _not_there(kit: Kit, task: Task, ground: Ground, worktree: Path, named: Sequence[str]) -> str:
+def _not_there(kit: Kit, task: Task, tried: _Tried) -> str:
     """Say of a file that is in the checkout alone why it is not in the worktree."""
-    here = [each for each in named if ground.top is not None and (ground.top / each).is_file()]
+    ground, worktree = tried.ground, tried.worktree
+    top = ground.top
+    here = [each for each in tried.named if top is not None and (top / each).is_file()]
     absent = [each for each in only_here(ground, task.tip, here) if not (worktree / each).exists()]
     if not absent or ground.top is None or absent[0] in included(ground):
         return ""
@@ -102,7 +119,7 @@ def _not_there(kit: Kit, task: Task, ground: Ground, worktree: Path, named: Sequ
         where = f"{name} was in your checkout, in a virtual environment, which"
         if setup is not None:
             return f"{where} worktrees.setup has to make anew in each worktree"
-        cure = made_anew(ground.top, folder)
+        cure = made_anew(ground.top, folder, tried.texts)
         return f"{where} is made anew in each worktree: `{cure}` in loopr.yml"
     if ignored_among(ground.users_door, [name]):
         return f"{name} was in your checkout, but git ignored it: {ground.include} may name it"

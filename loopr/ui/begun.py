@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from loopr.core.entries import Command
 from loopr.world.judges import begun_in, below, without_documents
+from loopr.world.recipes import NAMES_ONE, RUNNERS
 
 _LEADS_ELSEWHERE = re.compile(r"\d*(?:[<>]&[\d-]+|&?>>?\s*/dev/\w+)")
 _WRITES = re.compile(r"&?\d*>>?\s*[^\s;&|<>()'\"]+")
@@ -21,17 +22,6 @@ _RUN_FILES = {
 }
 """The programs that run the file they are given, with the options that change nothing in that."""
 
-_RECIPES = {
-    "make": ("Makefile", "makefile", "GNUmakefile"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "npm": ("package.json",),
-    "pnpm": ("package.json",),
-    "yarn": ("package.json",),
-    "cargo": ("Cargo.toml",),
-}
-"""The file that a program goes by where none is named: the first that is there."""
-
-_NAMES_ONE = re.compile(r"-[CfF].*|--(?:file|makefile|directory|prefix|dir|cwd|justfile|manifest-path)(?:=.*)?")
 _MAY_BRING = re.compile(
     r"\|\||\b(?:install|add|sync|activate|PATH|if|alias|function|command|which|type|hash|eval|exec|ssh|case)\b|\(\)"
 )
@@ -60,8 +50,8 @@ def run_files_in(command: Command | None) -> Iterator[str]:
 def recipes_in(command: Command | None) -> Iterator[tuple[str, ...]]:
     """Give the files of which one must be at the top for a program that a command runs there."""
     for words, folder in _begun(command):
-        names = _RECIPES.get(words[0].rpartition("/")[2], ())
-        if names and folder == "." and not any(map(_NAMES_ONE.fullmatch, words[1:])):
+        names = RUNNERS.get(words[0].rpartition("/")[2], ())
+        if names and folder == "." and not any(map(NAMES_ONE.fullmatch, words[1:])):
             yield names
 
 

@@ -14,9 +14,11 @@ from loopr.ui.presets import here_of, program_of
 from loopr.wiring import Workspace
 from loopr.world.activated import left_out
 from loopr.world.place import SETTINGS_FILE
+from loopr.world.recipes import makes_environment, reader, texts_of
+from loopr.world.repo.pip_needs import depends
 from loopr.world.repo.venvs import environments_among, made_anew
 from loopr.world.settings import Settings
-from loopr.world.suites import suite_of
+from loopr.world.suites import Suite, suite_of
 
 _ENVIRONMENTS = (".venv", "venv", "env")
 
@@ -30,7 +32,7 @@ def proposals(workspace: Workspace) -> Iterator[str]:
     if suite is not None and not judged:
         line = f"loopr set types.{last.name}.check {quote(suite.command)}"
         yield f"`{suite.command}` runs the tests, as {suite.file} says: `{line}` lets them judge"
-    yield from _environment(workspace, settings)
+    yield from _environment(workspace, settings, suite)
     idle = [each.name for each in settings.types.values() if each.run is None and each.agent is None][1:]
     found = _installed(workspace, settings) if len(idle) == len(settings.types) - 1 else []
     if found:
@@ -39,18 +41,28 @@ def proposals(workspace: Workspace) -> Iterator[str]:
         yield f"{here}: `loopr set types.{last.name}.agent {found[0]}` lets it work{others}"
 
 
-def _environment(workspace: Workspace, settings: Settings) -> Iterator[str]:
-    """Say that a virtual environment stays in the checkout, and how each worktree makes its own."""
+def _environment(workspace: Workspace, settings: Settings, suite: Suite | None) -> Iterator[str]:
+    """Say that a virtual environment stays in the checkout, and how each worktree makes its own.
+
+    Where none is there yet, that is said of a project that needs one.
+    """
     top = workspace.place.repository
     if top is None or settings.worktrees.setup is not None:
         return
     active = left_out(workspace.environ, top)
     plain = (f"{each}/-" for each in _ENVIRONMENTS)
     found = [active] if active else environments_among(top, plain)
+    own = (each.check for each in settings.types.values())
+    texts = texts_of((suite and suite.command, *own, settings.land.check), reader(top))
     if found:
         why = ", which is active and runs the checkout's own files" if active else ""
         words = f"loops do not get {found[0]}{why}; one is made anew in each worktree"
-        yield f"{words}, in {SETTINGS_FILE} by `{made_anew(top, found[0])}`"
+        yield f"{words}, in {SETTINGS_FILE} by `{made_anew(top, found[0], texts)}`"
+    elif depends(top) and not makes_environment(texts):
+        named = (each for each in _ENVIRONMENTS if any(f"{each}/bin/" in text for text in texts))
+        words = "worktrees begin without what the project needs; each makes an environment"
+        line = made_anew(top, next(named, _ENVIRONMENTS[0]), texts)
+        yield f"{words}, in {SETTINGS_FILE} by `{line}`"
 
 
 def _installed(workspace: Workspace, settings: Settings) -> list[str]:

@@ -9,12 +9,21 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from loopr.core.entries import Command
 from loopr.engine import Engine
 from loopr.ui.begun import recipes_in, run_files_in, scripts_in
+from loopr.ui.environments import (
+    MOST_NAMED,
+    Outset,
+    copied,
+    few,
+    in_environment,
+    left_out_of,
+    within_of,
+    without_extra,
+)
 from loopr.wiring import Workspace
 from loopr.world.activated import left_out
 from loopr.world.settings import Settings
@@ -23,28 +32,9 @@ from loopr.world.settings.parts import check_of
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
 
-MOST_NAMED, MOST_LOOPS = 5, 200
+MOST_LOOPS = 200
 _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
 _HOOKS = ("post_create", "pre_run", "post_run")
-
-
-class Outset(NamedTuple):
-    """The start of loops: repository, commit and settings, copied files, and those a setup makes.
-
-    `words` are all that the setup names, `made` those that are nothing in the commit.
-    """
-
-    ground: Ground
-    commit: str
-    settings: Settings
-    copied: tuple[str, ...]
-    words: tuple[str, ...]
-    made: tuple[str, ...]
-
-    @property
-    def is_set_up(self) -> bool:
-        """Say whether anything is made in each worktree."""
-        return self.settings.worktrees.setup is not None
 
 
 def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
@@ -59,17 +49,23 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
     commands = [*_commands(settings), *_own_commands(engine, settings, plan)]
     words = list(dict.fromkeys(path for each in commands for path in _words_of(each)))
     top = workspace.place.repository or workspace.place.root
-    copies = (top / (settings.worktrees.include or ".")).is_file()
-    ground = ground_of_plan(workspace, forest, plan) if words or copies else None  # slow to open
+    needs = words or settings.land.check or (top / (settings.worktrees.include or ".")).is_file()
+    ground = ground_of_plan(workspace, forest, plan) if needs else None  # slow to open
     if ground is None:
         return ()
-    outset = outset_of(ground, stands_at(ground, forest, plan) or bound.base_commit, settings)
+    commit = stands_at(ground, forest, plan) or bound.base_commit
+    outset = outset_of(ground, commit, settings, commands)
     active = left_out(workspace.environ, ground.top) if ground.top is not None else ""
-    told = *_only_here(outset, words), *_scripts(outset, commands), *_copied(outset)
-    return (*told, *_left_out(outset, active))
+    told = *_only_here(outset, words), *_scripts(outset, commands), *copied(outset)
+    return (*told, *left_out_of(outset, active), *without_extra(outset))
 
 
-def outset_of(ground: Ground, commit: str, settings: Settings) -> Outset:
+def outset_of(
+    ground: Ground,
+    commit: str,
+    settings: Settings,
+    commands: Sequence[Command | None],
+) -> Outset:
     """Look at the files that are copied into each worktree, and at those that the setup names."""
     from loopr.world.judges import paths_in
     from loopr.world.repo.include import included
@@ -78,7 +74,8 @@ def outset_of(ground: Ground, commit: str, settings: Settings) -> Outset:
     words = tuple(paths_in(settings.worktrees.setup))
     known = modes_among(ground, commit, words)
     made = tuple(each for each in words if each not in known)
-    return Outset(ground, commit, settings, tuple(included(ground)), words, made)
+    every = *commands, settings.land.check
+    return Outset(ground, commit, settings, tuple(included(ground)), words, made, every)
 
 
 def _only_here(outset: Outset, words: Sequence[str]) -> Iterator[str]:
@@ -87,63 +84,22 @@ def _only_here(outset: Outset, words: Sequence[str]) -> Iterator[str]:
     from loopr.world.repo.named import is_below, only_here
     from loopr.world.repo.venvs import environment_of
 
-    ground, top, copied = outset.ground, outset.ground.top, set(outset.copied)
-    absent = [each for each in only_here(ground, outset.commit, words) if each not in copied]
+    ground, top, copies = outset.ground, outset.ground.top, set(outset.copied)
+    absent = [each for each in only_here(ground, outset.commit, words) if each not in copies]
     left = [each for each in absent if not is_below(each, outset.made)]
     folders = {each: environment_of(top, each) for each in left if top is not None}
     within = {each: folder for each, folder in folders.items() if folder}
     ignored = ignored_among(ground.users_door, [each for each in left if each not in within])
     rest = [each for each in left if each not in within and each not in ignored]
     if rest := _not_there(ground, outset.commit, rest):
-        yield f"not committed as here: {few(rest)}; loops work on what is committed, so commit first"
+        then = "loops work on what is committed, so commit first"
+        yield f"not committed as here: {few(rest)}; {then}"
     if ignored:
         unless = "; unless worktrees.setup makes them," if outset.is_set_up else ";"
         get = f"loops get a copy if {ground.include} names it"
         yield f"ignored by git: {few(ignored)}{unless} {get}"
-    if within and top is not None:
-        yield from _in_environment(outset, top, within)
-
-
-def _in_environment(outset: Outset, top: Path, within: dict[str, str]) -> Iterator[str]:
-    """Say of files in a virtual environment how each worktree gets its own."""
-    from loopr.world.repo.venvs import made_anew
-
-    words = f"in a virtual environment: {few([*within])}"
-    if outset.is_set_up:
-        yield f"{words}; loops find none of them unless worktrees.setup makes them"
-        return
-    yield f"{words}; one is made anew in each worktree, in loopr.yml by"
-    yield f"  `{made_anew(top, next(iter(within.values())))}`"
-
-
-def _left_out(outset: Outset, folder: str) -> Iterator[str]:
-    """Say that loops do not get an active virtual environment, unless the setup makes one there."""
-    from loopr.world.repo.venvs import made_anew
-
-    top = outset.ground.top
-    if top is None or not folder or folder in outset.words:
-        return
-    words = f"loops do not get {folder}, which is active and runs the checkout's own files"
-    if outset.is_set_up:
-        yield f"{words}; what needs one finds it where worktrees.setup makes it"
-    else:
-        yield f"{words}; one is made anew in each worktree, in loopr.yml by"
-        yield f"  `{made_anew(top, folder)}`"
-
-
-def _copied(outset: Outset) -> Iterator[str]:
-    """Say which virtual environments are copied: they run the files of the checkout."""
-    from loopr.world.repo.venvs import environments_among, made_anew
-
-    top = outset.ground.top
-    if top is not None and (folders := environments_among(top, outset.copied)):
-        copies = f"{outset.ground.include} copies {few(folders)}"
-        words = f"{copies}, which runs the checkout's own files"
-        if outset.is_set_up:
-            yield f"{words}: leave it to worktrees.setup"
-        else:
-            yield f"{words}; leave it out there, and have each worktree make one, in loopr.yml by"
-            yield f"  `{made_anew(top, folders[0])}`"
+    if within := within | within_of(outset):
+        yield from in_environment(outset, within)
 
 
 def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> list[str]:
@@ -224,11 +180,6 @@ def made_programs(scripts: Sequence[str]) -> str:
 def _sorted(paths: Iterable[str]) -> list[str]:
     """Return each path once, in order."""
     return sorted(set(paths))
-
-
-def few(names: Sequence[str]) -> str:
-    """Name the first of some files."""
-    return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
 def _words_of(command: Command | None) -> Iterator[str]:

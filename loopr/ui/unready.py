@@ -14,9 +14,10 @@ from loopr.core.filing import plan_declares
 from loopr.core.scene import Scene
 from loopr.errors import PlanError, Problem
 from loopr.ui.begun import recipes_in, run_files_in, scripts_in
+from loopr.ui.environments import MOST_NAMED, few
 from loopr.ui.programs import needs_of
 from loopr.ui.shells import of_project
-from loopr.ui.uncommitted import MOST_NAMED, changes_modes, few, made_programs, outset_of
+from loopr.ui.uncommitted import changes_modes, made_programs, outset_of
 from loopr.wiring import Workspace
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _lacking(
     from loopr.world.repo.venvs import environment_of
 
     settings, top = workspace.settings.of_project(plan.artifact.project), ground.top
-    setup, outset = settings.worktrees.setup, outset_of(ground, commit, settings)
+    setup, outset = settings.worktrees.setup, outset_of(ground, commit, settings, ())
     modes = modes_among(ground, commit, named)
     given = {*outset.words} - {*scripts_in(setup), *run_files_in(setup)} | {*outset.copied}
     away = [each for each in named if each not in modes and each not in given]

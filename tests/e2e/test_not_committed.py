@@ -113,9 +113,20 @@ def test_a_virtual_environment_is_made_anew(repo: Repo) -> None:
     environment(repo)
     found = reason(repo, "run: 'true', check: .venv/bin/pytest -q")
     assert "in a virtual environment, which is made anew in each worktree" in found
-    setup = "python -m venv .venv && .venv/bin/pip install -e ."
+    setup = "python -m venv .venv && .venv/bin/pip install pytest"
     assert found.endswith(f'`worktrees: {{setup: "{setup}"}}` in loopr.yml')
     assert ".worktreeinclude" not in found
+
+
+def test_a_recipe_that_names_a_virtual_environment(repo: Repo) -> None:
+    """The reason names the setup that fits, as where the check itself names a program of one."""
+    environment(repo)
+    repo.write({"Makefile": "test:\n\t.venv/bin/pytest -q\n", "requirements.txt": "flask\n"})
+    repo.git("add", "Makefile", ".gitignore")
+    repo.git("commit", "--quiet", "--message=make")
+    found = reason(repo, "run: 'true', check: make test")
+    assert ".venv/bin/pytest is in your checkout, in a virtual environment, which is" in found
+    assert ".venv/bin/pip install -r requirements.txt pytest" in found
 
 
 @pytest.mark.parametrize(

@@ -340,6 +340,22 @@ def test_init_says_how_worktrees_get_an_environment(
     assert ("loops do not get" in said) == (kind in ("plain", "active"))
 
 
+@pytest.mark.parametrize("named", ["python -m pytest", "env/bin/python -m pytest"])
+def test_init_proposes_an_environment_in_a_fresh_clone(tmp_path: Path, named: str) -> None:
+    """Where none is there yet, one is proposed to a project with needs, unless its tests make it."""
+    repo = repository(tmp_path / "repo")
+    (repo / "Makefile").write_text(f"test:\n\t{named}\n")
+    (repo / "requirements.txt").write_text("flask\n")
+    at = "env" if named.startswith("env") else ".venv"
+    setup = f"python -m venv {at} && {at}/bin/pip install -r requirements.txt pytest"
+    said = loopr("init", "-C", repo).err
+    words = "worktrees begin without what the project needs; each makes an environment"
+    assert f'{words}, in loopr.yml by `worktrees: {{setup: "{setup}"}}`' in said
+    (repo / "loopr.yml").unlink()
+    (repo / "Makefile").write_text("test:\n\tuv run pytest\n")
+    assert words not in loopr("init", "-C", repo).err
+
+
 def test_an_agent_that_is_named_is_not_proposed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from tests.ui.calls import git
+from tests.ui.calls import git, loopr
 from tests.ui.scenes import Desk
 
-MADE = 'worktrees: {setup: "python -m venv .venv && .venv/bin/pip install -e ."}'
+MADE = 'worktrees: {setup: "python -m venv .venv && .venv/bin/pip install pytest"}'
 
 
 def said_of(desk: Desk, run: str, check: str = "true", settings: str = "") -> str:
@@ -60,7 +60,72 @@ def test_the_setting_fits_the_checkout(desk: Desk) -> None:
     said = said_of(desk, "env/bin/pytest")
     assert "python -m venv env && env/bin/pip install -r requirements.txt" in said
     desk.write("pyproject.toml", "[project]\n")
-    assert "env/bin/pip install -e ." in said_of(desk, "env/bin/pytest")
+    assert "env/bin/pip install -e . -r requirements.txt" in said_of(desk, "env/bin/pytest")
+
+
+MAKEFILE = "VENV = .venv\ntest:\n\t$(VENV)/bin/python -m pytest\n"
+
+
+@pytest.mark.parametrize("way", ["check", "run", "land"])
+def test_an_environment_behind_make(desk: Desk, way: str) -> None:
+    """It is told with the line that names it, as one that the command itself names is."""
+    environment(desk)
+    desk.write(".venv/bin/python", "#!/bin/sh\n")
+    desk.write("requirements.txt", "flask\n")
+    desk.write("requirements-dev.txt", "pytest\n")
+    desk.write("Makefile", MAKEFILE)
+    commit(desk, ".gitignore", "Makefile")
+    run, check = ("make", "true") if way == "run" else ("true", "make test")
+    named = (run, "true", "land: {check: make test}\n") if way == "land" else (run, check)
+    said = said_of(desk, *named)
+    words = "in a virtual environment: .venv/bin/python (Makefile:3); one is made anew in each worktree"
+    assert words in said
+    assert "venv/bin/pip install -r requirements.txt -r requirements-dev.txt" in said
+    desk.write("Makefile", MAKEFILE.replace("$(VENV)/bin/", ""))
+    assert words in said_of(desk, *named), "what is committed counts"
+    commit(desk, "Makefile")
+    assert "in a virtual environment" not in said_of(desk, *named)
+
+
+def test_an_environment_that_make_makes_is_not_remarked_on(desk: Desk) -> None:
+    """Neither where the recipe makes it, nor where the setup does, itself or by make."""
+    environment(desk)
+    desk.write(".venv/bin/python", "#!/bin/sh\n")
+    made = "ready:\n\tpython -m venv .venv\n"
+    desk.write("Makefile", f"{MAKEFILE}{made}all: ready test\n")
+    commit(desk, ".gitignore", "Makefile")
+    setup = "worktrees: {{setup: {}}}\n"
+    told = "in a virtual environment: .venv/bin/python (Makefile:3); loops find none of them unless"
+    assert told in said_of(desk, "true", "make test", setup.format("echo ready"))
+    assert "virtual" not in said_of(desk, "true", "make all")
+    assert "virtual" not in said_of(desk, "true", "make test", setup.format("make ready"))
+    assert "virtual" not in said_of(desk, "true", "make test", setup.format("cp -r /opt/own .venv"))
+
+
+def test_an_environment_that_the_check_at_the_end_names(desk: Desk) -> None:
+    """What judges on the way home begins without it too."""
+    environment(desk)
+    commit(desk, ".gitignore")
+    said = said_of(desk, "true", settings="land: {check: .venv/bin/pytest}\n")
+    assert "in a virtual environment: .venv/bin/pytest; one is made anew in each worktree" in said
+
+
+def test_an_extra_that_is_not_declared(desk: Desk) -> None:
+    """The setup would install nothing for it: that is told with those that are."""
+    setup = "worktrees: {setup: \"pip install -e '.[test]'\"}\n"
+    named = "worktrees.setup names the extra test, which pyproject.toml does not declare"
+    for more, others in (("", "no extra is declared"), ("docs = []", "declared: docs")):
+        text = f"[project]\nname = 'x'\n[project.optional-dependencies]\n{more}\n"
+        desk.write("pyproject.toml", text)
+        commit(desk, "pyproject.toml")
+        words = f"{named} and pip installs nothing for; {others}"
+        assert words in said_of(desk, "true", settings=setup)
+        assert words in loopr("config", "check", "-C", desk.folder).err
+    desk.write("pyproject.toml", text.replace("docs", "test"))
+    commit(desk, "pyproject.toml")
+    assert "extra" not in said_of(desk, "true", settings=setup)
+    assert "extra" not in loopr("config", "check", "-C", desk.folder).err
+    assert "extra" not in said_of(desk, "true", settings="worktrees: {setup: cd a && pip install '.[b]'}\n")
 
 
 def test_what_the_setup_makes_is_not_remarked_on(desk: Desk) -> None:

@@ -82,6 +82,7 @@ def _ways(workspace: Workspace) -> dict[str, str]:
 def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
     """Return what sound settings ask for and this machine does not have."""
     from loopr.core.policy import DEFAULT_PROJECT
+    from loopr.ui.environments import extra_problems
     from loopr.ui.programs import missing_programs
     from loopr.ui.shells import shell_problems
     from loopr.ui.silent import silent_types
@@ -91,7 +92,9 @@ def _remarks(workspace: Workspace) -> tuple[Problem, ...]:
     unheard = [Problem(missing, "notify", INSTALL)] if missing else []
     absent = (missing_programs(workspace, None, "", texts=each) for each in (False, True))
     unread = shell_problems(workspace, None, "", DEFAULT_PROJECT)
-    return (*unheard, *silent_types(workspace.settings), *chain.from_iterable(absent), *unread)
+    extras = extra_problems(workspace, DEFAULT_PROJECT)
+    more = *chain.from_iterable(absent), *unread, *extras
+    return (*unheard, *silent_types(workspace.settings), *more)
 
 
 def _problems(workspace: Workspace) -> tuple[Problem, ...]:

@@ -11,6 +11,7 @@ from loopr.world.repo.ground import Ground
 
 PLAIN_FILE = "100644"
 _NO_FILES = ("040000", "160000")  # folders and repositories within
+MOST_BYTES = 1_000_000  # of a file that is read
 MOST_PATHS = 500  # as arguments of one call
 
 
@@ -27,6 +28,12 @@ def modes_among(ground: Ground, commit: str, words: Iterable[str]) -> dict[str, 
     rows = said.parts if said is not None and said.code == 0 else []
     parted = [row.partition("\t") for row in rows]
     return {path: meta.split()[0] for meta, _, path in parted if path in asked}
+
+
+def text_at(ground: Ground, commit: str, path: str) -> str:
+    """Return the text of a file of a commit, nothing where there is none."""
+    said = ground.door.ask("cat-file", "blob", f"{commit}:{path}")
+    return said.out[:MOST_BYTES].decode(errors="replace") if said.code == 0 else ""
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:

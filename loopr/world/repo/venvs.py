@@ -5,14 +5,14 @@ Knows the mark of one. Must never make one, nor run its programs.
 
 from __future__ import annotations
 
+import json
 import shlex
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from loopr.world.repo.pip_needs import needs_of
+
 MARK = "pyvenv.cfg"
-_EXTRAS = ("test", "tests", "testing", "dev")
-_PROJECTS, _LIST = ("pyproject.toml", "setup.py"), "requirements.txt"
 
 
 def environment_of(top: Path, path: str) -> str:
@@ -27,19 +27,15 @@ def environments_among(top: Path, paths: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, (environment_of(top, f"{each}/-") for each in folders))))
 
 
-def made_anew(top: Path, folder: str) -> str:
-    """Write the setting that makes a virtual environment in each worktree."""
-    is_list = (top / _LIST).is_file() and not any((top / each).is_file() for each in _PROJECTS)
-    needs, at = f"-r {_LIST}" if is_list else f"-e {_with_tests(top)}", shlex.quote(folder)
-    return f'worktrees: {{setup: "python -m venv {at} && {at}/bin/pip install {needs}"}}'
+def made_anew(top: Path, folder: str, texts: Iterable[str] = ()) -> str:
+    """Write the setting that makes a virtual environment in each worktree.
 
-
-def _with_tests(top: Path) -> str:
-    """Name the project with the extra that its tests need, if it has one."""
-    try:
-        found = tomllib.loads((top / _PROJECTS[0]).read_text("utf-8"))
-        extras = found["project"]["optional-dependencies"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return "."
-    name = next((each for each in _EXTRAS if each in extras), "")
-    return f"'.[{name}]'" if name else "."
+    It installs the needs of the project's tests, and the tools that texts of commands name besides.
+    """
+    at = shlex.quote(folder)
+    there = ("pytest",) if (top / folder / "bin/pytest").exists() else ()
+    needs = needs_of(top, texts, there)
+    steps = [f"python -m venv {at}"]
+    steps += [f"{at}/bin/pip install --upgrade pip"] * needs.by_group
+    steps += [f"{at}/bin/pip install {needs}"] if needs.words else []
+    return f"worktrees: {{setup: {json.dumps(' && '.join(steps), ensure_ascii=False)}}}"

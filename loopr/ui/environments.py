@@ -1,0 +1,163 @@
+"""Virtual environments of a checkout that commands count on, and that loops do not get.
+
+Knows how each worktree gets one of its own. Must never make one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from loopr.core.entries import Command
+from loopr.errors import Problem
+from loopr.ui.shells import of_project
+from loopr.wiring import Workspace
+from loopr.world.recipes import (
+    Line,
+    Read,
+    goes_elsewhere,
+    lines_behind,
+    makes_environment,
+    programs_of,
+    reader,
+    text_of,
+    texts_of,
+)
+from loopr.world.settings import Settings
+
+if TYPE_CHECKING:
+    from loopr.world.repo.ground import Ground
+
+MOST_NAMED = 5
+_SETUP = "worktrees.setup"
+
+
+class Outset(NamedTuple):
+    """The start of loops: repository, commit and settings, copied files, and those a setup makes.
+
+    `words` are all that the setup names, `made` those that are nothing in the commit; `commands`
+    are those of loops, and those that judge or prepare.
+    """
+
+    ground: Ground
+    commit: str
+    settings: Settings
+    copied: tuple[str, ...]
+    words: tuple[str, ...]
+    made: tuple[str, ...]
+    commands: tuple[Command | None, ...]
+
+    @property
+    def is_set_up(self) -> bool:
+        """Say whether anything is made in each worktree."""
+        return self.settings.worktrees.setup is not None
+
+    @property
+    def read(self) -> Read:
+        """Return the reader of files as they are committed."""
+        from loopr.world.repo.named import text_at
+
+        return lambda name: text_at(self.ground, self.commit, name)
+
+    def made_anew(self, folder: str) -> str:
+        """Write the setting that makes a virtual environment in each worktree."""
+        from loopr.world.repo.venvs import made_anew
+
+        top = self.ground.top
+        return made_anew(top, folder, texts_of(self.commands, self.read)) if top is not None else ""
+
+
+def within_of(outset: Outset) -> dict[str, str]:
+    """Map files of an environment, which `land.check` names or a runner's file, to their folder.
+
+    A runner's file is named with its line. A command that makes an environment needs no other.
+    """
+    from loopr.world.judges import paths_in
+    from loopr.world.repo.named import is_below
+    from loopr.world.repo.venvs import environment_of
+
+    top, read, setup = outset.ground.top, outset.read, outset.settings.worktrees.setup
+    if top is None or makes_environment(texts_of([setup], read)):
+        return {}
+    behind = dict[str, Line | None].fromkeys(paths_in(outset.settings.land.check))
+    for each in outset.commands:
+        lines = lines_behind(each, read)
+        if not makes_environment([text_of(each), *(line.text for line in lines)]):
+            behind = programs_of(lines) | behind
+    found = {}
+    for path, line in behind.items():
+        folder = environment_of(top, path)
+        is_made = path in outset.copied or is_below(path, outset.made)
+        if folder and not is_made and (top / path).is_file():
+            found[path if line is None else f"{path} ({line.file}:{line.number})"] = folder
+    return found
+
+
+def in_environment(outset: Outset, within: Mapping[str, str]) -> Iterator[str]:
+    """Say of files in a virtual environment how each worktree gets its own."""
+    words = f"in a virtual environment: {few([*within])}"
+    if outset.is_set_up:
+        yield f"{words}; loops find none of them unless worktrees.setup makes them"
+        return
+    yield f"{words}; one is made anew in each worktree, in loopr.yml by"
+    yield f"  `{outset.made_anew(next(iter(within.values())))}`"
+
+
+def left_out_of(outset: Outset, folder: str) -> Iterator[str]:
+    """Say that loops do not get an active virtual environment, unless the setup makes one there."""
+    if not folder or folder in outset.words:
+        return
+    words = f"loops do not get {folder}, which is active and runs the checkout's own files"
+    if outset.is_set_up:
+        yield f"{words}; what needs one finds it where worktrees.setup makes it"
+    else:
+        yield f"{words}; one is made anew in each worktree, in loopr.yml by"
+        yield f"  `{outset.made_anew(folder)}`"
+
+
+def copied(outset: Outset) -> Iterator[str]:
+    """Say which virtual environments are copied: they run the files of the checkout."""
+    from loopr.world.repo.venvs import environments_among
+
+    top = outset.ground.top
+    if top is not None and (folders := environments_among(top, outset.copied)):
+        copies = f"{outset.ground.include} copies {few(folders)}"
+        words = f"{copies}, which runs the checkout's own files"
+        if outset.is_set_up:
+            yield f"{words}: leave it to worktrees.setup"
+        else:
+            yield f"{words}; leave it out there, and have each worktree make one, in loopr.yml by"
+            yield f"  `{outset.made_anew(folders[0])}`"
+
+
+def without_extra(outset: Outset) -> Iterator[str]:
+    """Say which extras the setup installs that the project does not declare."""
+    if words := _unknown(outset.settings.worktrees.setup, outset.read):
+        yield f"{_SETUP} {words}"
+
+
+def extra_problems(workspace: Workspace, project: str) -> Iterator[Problem]:
+    """Say the same of the settings, by the files of the checkout."""
+    top = workspace.place.repository
+    for command, (place, key) in of_project(workspace, project):
+        if top is not None and key.endswith(_SETUP) and (words := _unknown(command, reader(top))):
+            yield Problem(f"{key} {words}", place)
+
+
+def _unknown(setup: Command | None, read: Read) -> str:
+    """Say which extras a setup installs that are not declared."""
+    from loopr.world.repo.pip_needs import PROJECT, unknown_extras
+
+    text = "\n".join(texts_of([setup], read))
+    unknown, declared = ([], []) if goes_elsewhere(text) else unknown_extras(text, read(PROJECT))
+    if not unknown:
+        return ""
+    names = f"the extra{'s' * (len(unknown) > 1)} {', '.join(unknown)}"
+    others = f"declared: {', '.join(declared)}" if declared else "no extra is declared"
+    words = f"which {PROJECT} does not declare and pip installs nothing for"
+    return f"names {names}, {words}; {others}"
+
+
+def few(names: Sequence[str]) -> str:
+    """Name the first of some files."""
+    return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
