@@ -342,7 +342,7 @@ def test_init_says_how_worktrees_get_an_environment(
 
 @pytest.mark.parametrize("named", ["python -m pytest", "env/bin/python -m pytest"])
 def test_init_proposes_an_environment_in_a_fresh_clone(tmp_path: Path, named: str) -> None:
-    """Where none is there yet, one is proposed to a project with needs, unless its tests make it."""
+    """One is proposed to a project with needs, unless its tests make it."""
     repo = repository(tmp_path / "repo")
     (repo / "Makefile").write_text(f"test:\n\t{named}\n")
     (repo / "requirements.txt").write_text("flask\n")

@@ -78,7 +78,7 @@ def test_an_environment_behind_make(desk: Desk, way: str) -> None:
     run, check = ("make", "true") if way == "run" else ("true", "make test")
     named = (run, "true", "land: {check: make test}\n") if way == "land" else (run, check)
     said = said_of(desk, *named)
-    words = "in a virtual environment: .venv/bin/python (Makefile:3); one is made anew in each worktree"
+    words = "in a virtual environment: .venv/bin/python (Makefile:3); one is made anew in each"
     assert words in said
     assert "venv/bin/pip install -r requirements.txt -r requirements-dev.txt" in said
     desk.write("Makefile", MAKEFILE.replace("$(VENV)/bin/", ""))
@@ -125,7 +125,8 @@ def test_an_extra_that_is_not_declared(desk: Desk) -> None:
     commit(desk, "pyproject.toml")
     assert "extra" not in said_of(desk, "true", settings=setup)
     assert "extra" not in loopr("config", "check", "-C", desk.folder).err
-    assert "extra" not in said_of(desk, "true", settings="worktrees: {setup: cd a && pip install '.[b]'}\n")
+    gone = "worktrees: {setup: \"cd a && pip install '.[b]'\"}\n"
+    assert "extra" not in said_of(desk, "true", settings=gone)
 
 
 def test_what_the_setup_makes_is_not_remarked_on(desk: Desk) -> None:

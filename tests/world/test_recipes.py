@@ -1,4 +1,4 @@
-"""The files of runners: which lines a command has run, and which programs of an environment they count on."""
+"""The files of runners: which lines a command has run, and which programs those count on."""
 
 from __future__ import annotations
 
