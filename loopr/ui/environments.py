@@ -149,7 +149,9 @@ def _unknown(setup: Command | None, read: Read) -> str:
     from loopr.world.repo.pip_needs import PROJECT, unknown_extras
 
     text = "\n".join(texts_of([setup], read))
-    unknown, declared = ([], []) if goes_elsewhere(text) else unknown_extras(text, read(PROJECT))
+    if "[" not in text or goes_elsewhere(text):
+        return ""  # a commit is read for an extra alone
+    unknown, declared = unknown_extras(text, read(PROJECT))
     if not unknown:
         return ""
     names = f"the extra{'s' * (len(unknown) > 1)} {', '.join(unknown)}"
