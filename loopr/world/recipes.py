@@ -29,7 +29,7 @@ NAMES_ONE = re.compile(
 )
 Read = Callable[[str], str]
 
-_MOST_BYTES, _MOST_TIMES = 1_000_000, 5
+_MOST_BYTES, _MOST_TIMES, _LONGEST = 1_000_000, 5, 2_000
 _CALL = re.compile(
     r"(?:^|[;&|(\n`])\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:[\w./-]*/)?"
     rf"(?P<program>{'|'.join(RUNNERS)})(?![\w./-])"
@@ -164,7 +164,7 @@ def _reached(rules: _Rules, goals: Iterable[str]) -> Iterator[Line]:
 
 def _rules(file: str, text: str) -> _Rules:
     """Read the rules of a runner's file, their variables put in."""
-    rows = list(enumerate(text.splitlines(), 1))
+    rows = [(number, row[:_LONGEST]) for number, row in enumerate(text.splitlines(), 1)]
     sets = [found for _, row in rows if (found := _SET.fullmatch(row.rstrip()))]
     values = _HERE | {each["name"]: each["value"].strip().strip("'\"") for each in sets}
     rules, names = _Rules({}, {}, []), list[str]()
