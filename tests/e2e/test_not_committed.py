@@ -125,7 +125,7 @@ def test_a_recipe_that_names_a_virtual_environment(repo: Repo) -> None:
     repo.git("add", "Makefile", ".gitignore")
     repo.git("commit", "--quiet", "--message=make")
     found = reason(repo, "run: 'true', check: make test")
-    assert ".venv/bin/pytest is in your checkout, in a virtual environment, which is" in found
+    assert ".venv/bin/pytest was in your checkout, in a virtual environment, which is" in found
     assert ".venv/bin/pip install -r requirements.txt pytest" in found
 
 
