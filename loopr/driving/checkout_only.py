@@ -25,6 +25,7 @@ from loopr.errors import LooprError
 from loopr.world.activated import left_out
 from loopr.world.first_lines import absent_interpreter
 from loopr.world.judges import Command, paths_in
+from loopr.world.place import head_of
 from loopr.world.recipes import lines_behind, programs_of, reader, texts_of
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import ignored_among, included
@@ -123,4 +124,7 @@ def _not_there(kit: Kit, task: Task, tried: _Tried) -> str:
         return f"{where} is made anew in each worktree: `{cure}` in loopr.yml"
     if ignored_among(ground.users_door, [name]):
         return f"{name} was in your checkout, but git ignored it: {ground.include} may name it"
+    if modes_among(ground, head_of(ground.top).commit or task.tip, [name]):
+        plan = task.loop.plan
+        return f"{name} was committed, but not yet on {ground.short_branch(plan)}: `loopr update {plan}`"
     return f"{name} was in your checkout, but not committed"

@@ -84,8 +84,8 @@ def _on_paper(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm
 
 def _foretold(engine: Engine, workspace: Workspace, plan: Plan, done: Enqueued) -> Enqueued:
     """Add what is told of a plan on paper: what its commands would not find, what nothing judges, its base."""
-    lying = _lying(engine, workspace, done.plan)
     lacks = unready(engine.forest, workspace, plan) if done.edited or not done.known else None
+    lying = _lying(engine, workspace, done.plan)
     return done._replace(
         remarks=(*([f"it would ask: {lacks}"] if lacks else []), *done.remarks),
         uncommitted=lying,

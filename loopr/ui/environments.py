@@ -1,10 +1,11 @@
-"""Virtual environments of a checkout that commands count on, and that loops do not get.
+"""The start of a worktree, and the virtual environments of the checkout that it does not get.
 
 Knows how each worktree gets one of its own. Must never make one.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
 
 MOST_NAMED = 5
+_HOOKS = ("post_create", "pre_run", "post_run")
 _SETUP = "worktrees.setup"
 
 
@@ -65,6 +67,42 @@ class Outset(NamedTuple):
 
         top = self.ground.top
         return made_anew(top, folder, texts_of(self.commands, self.read)) if top is not None else ""
+
+
+def outset_of(
+    ground: Ground,
+    commit: str,
+    settings: Settings,
+    commands: Sequence[Command | None],
+) -> Outset:
+    """Look at the files that are copied into each worktree, and at those that the setup names."""
+    from loopr.world.judges import paths_in
+    from loopr.world.repo.include import included
+    from loopr.world.repo.named import modes_among
+
+    words = tuple(paths_in(settings.worktrees.setup))
+    known = modes_among(ground, commit, words)
+    made = tuple(each for each in words if each not in known)
+    every = *commands, settings.land.check
+    return Outset(ground, commit, settings, tuple(included(ground)), words, made, every)
+
+
+def steps_of(settings: Settings) -> Iterator[Command | None]:
+    """Give the commands that run beside those of loops."""
+    yield settings.worktrees.setup
+    yield from (settings.hooks.get(name) for name in _HOOKS)
+
+
+def changes_modes(settings: Settings) -> bool:
+    """Say whether a command beside those of loops may make a script executable."""
+    texts = (each if isinstance(each, str) else " ".join(each or ()) for each in steps_of(settings))
+    return any("chmod" in each for each in texts)
+
+
+def made_programs(scripts: Sequence[str]) -> str:
+    """Return the command that makes scripts executable, for git as well as in the checkout."""
+    names = shlex.join(scripts[:MOST_NAMED])
+    return f"chmod +x {names} && git add --chmod=+x {names}"
 
 
 def within_of(outset: Outset) -> dict[str, str]:

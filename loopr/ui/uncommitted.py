@@ -6,21 +6,26 @@ Must never commit anything, nor know what a command is for.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from loopr.core.entries import Command
+from loopr.core.scene import Scene
 from loopr.engine import Engine
 from loopr.ui.begun import recipes_in, run_files_in, scripts_in
 from loopr.ui.environments import (
     MOST_NAMED,
     Outset,
+    changes_modes,
     copied,
     few,
     in_environment,
     left_out_of,
+    made_programs,
+    outset_of,
+    steps_of,
     within_of,
     without_extra,
 )
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
 
 MOST_LOOPS = 200
 _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
-_HOOKS = ("post_create", "pre_run", "post_run")
 
 
 def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, ...]:
@@ -56,30 +60,26 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
     commit = stands_at(ground, forest, plan) or bound.base_commit
     outset = outset_of(ground, commit, settings, commands)
     active = left_out(workspace.environ, ground.top) if ground.top is not None else ""
-    told = *_only_here(outset, words), *_scripts(outset, commands), *copied(outset)
-    return (*told, *left_out_of(outset, active), *without_extra(outset))
+    behind = partial(_behind, workspace, forest, plan)
+    found = *_only_here(outset, words, behind), *_scripts(outset, commands), *copied(outset)
+    return (*found, *left_out_of(outset, active), *without_extra(outset))
 
 
-def outset_of(
-    ground: Ground,
-    commit: str,
-    settings: Settings,
-    commands: Sequence[Command | None],
-) -> Outset:
-    """Look at the files that are copied into each worktree, and at those that the setup names."""
-    from loopr.world.judges import paths_in
-    from loopr.world.repo.include import included
-    from loopr.world.repo.named import modes_among
+def _behind(workspace: Workspace, scene: Scene, plan: str, paths: Sequence[str]) -> Iterator[str]:
+    """Say which files are committed here, and not yet on the branch of a plan that stays where it is."""
+    from loopr.ui.bases import look  # slow to import
 
-    words = tuple(paths_in(settings.worktrees.setup))
-    known = modes_among(ground, commit, words)
-    made = tuple(each for each in words if each not in known)
-    every = *commands, settings.land.check
-    return Outset(ground, commit, settings, tuple(included(ground)), words, made, every)
+    gone = look(workspace, scene, plan) if paths else None
+    if gone is not None and not gone.along:
+        brings = f"`loopr update {plan}` brings what {gone.base.branch} has"
+        yield f"not on {gone.ground.short_branch(plan)} as here: {few(paths)}; {brings}"
 
 
-def _only_here(outset: Outset, words: Sequence[str]) -> Iterator[str]:
-    """Say which words are files here that the commit lacks, by the way they get to a worktree."""
+def _only_here(outset: Outset, words: Sequence[str], behind: Callable[[Sequence[str]], Iterable[str]]) -> Iterator[str]:
+    """Say which words are files here that the commit lacks, by the way they get to a worktree.
+
+    Those `behind` are committed here.
+    """
     from loopr.world.repo.include import ignored_among
     from loopr.world.repo.named import is_below, only_here
     from loopr.world.repo.venvs import environment_of
@@ -91,9 +91,11 @@ def _only_here(outset: Outset, words: Sequence[str]) -> Iterator[str]:
     within = {each: folder for each, folder in folders.items() if folder}
     ignored = ignored_among(ground.users_door, [each for each in left if each not in within])
     rest = [each for each in left if each not in within and each not in ignored]
-    if rest := _not_there(ground, outset.commit, rest):
+    edited, late = _not_there(ground, outset.commit, rest)
+    if edited:
         then = "loops work on what is committed, so commit first"
-        yield f"not committed as here: {few(rest)}; {then}"
+        yield f"not committed as here: {few(edited)}; {then}"
+    yield from behind(late)
     if ignored:
         unless = "; unless worktrees.setup makes them," if outset.is_set_up else ";"
         get = f"loops get a copy if {ground.include} names it"
@@ -102,16 +104,19 @@ def _only_here(outset: Outset, words: Sequence[str]) -> Iterator[str]:
         yield from in_environment(outset, within)
 
 
-def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> list[str]:
-    """Leave out the files that are committed here, and that a plan has too: its loops have changed those themselves."""
+def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """List the files that are not committed as they are here, and those that only a plan lacks.
+
+    One that the plan has too is left out: its loops have changed it themselves.
+    """
     from loopr.world.place import head_of
     from loopr.world.repo.named import files_among, only_here
 
     head = head_of(ground.top).commit if ground.top is not None and paths else ""
     if head in ("", commit):
-        return list(paths)
-    edited, there = set(only_here(ground, head, paths)), set(files_among(ground, commit, paths))
-    return [each for each in paths if each in edited or each not in there]
+        return list(paths), []
+    edited, there = only_here(ground, head, paths), files_among(ground, commit, paths)
+    return edited, [each for each in paths if each not in {*edited, *there}]
 
 
 def _scripts(outset: Outset, commands: Sequence[Command | None]) -> Iterator[str]:
@@ -165,18 +170,6 @@ def _without_interpreter(outset: Outset, scripts: Iterable[str]) -> Iterator[str
         yield f"the first line of {name} names {absent}, which is not here"
 
 
-def changes_modes(settings: Settings) -> bool:
-    """Say whether a command beside those of loops may make a script executable."""
-    texts = (each if isinstance(each, str) else " ".join(each or ()) for each in _steps(settings))
-    return any("chmod" in each for each in texts)
-
-
-def made_programs(scripts: Sequence[str]) -> str:
-    """Return the command that makes scripts executable, for git as well as in the checkout."""
-    names = shlex.join(scripts[:MOST_NAMED])
-    return f"chmod +x {names} && git add --chmod=+x {names}"
-
-
 def _sorted(paths: Iterable[str]) -> list[str]:
     """Return each path once, in order."""
     return sorted(set(paths))
@@ -200,13 +193,7 @@ def _commands(settings: Settings) -> Iterator[Command | None]:
     for each in settings.types.values():
         if each.worktree:
             yield from (each.run, each.check, each.review, _of_agent(settings, each.agent))
-    yield from _steps(settings)
-
-
-def _steps(settings: Settings) -> Iterator[Command | None]:
-    """Give the commands that run beside those of loops."""
-    yield settings.worktrees.setup
-    yield from (settings.hooks.get(name) for name in _HOOKS)
+    yield from steps_of(settings)
 
 
 def _of_agent(settings: Settings, name: str | None) -> Command | None:

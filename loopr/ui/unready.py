@@ -14,11 +14,11 @@ from loopr.core.filing import plan_declares
 from loopr.core.scene import Scene
 from loopr.errors import PlanError, Problem
 from loopr.ui.begun import recipes_in, run_files_in, scripts_in
-from loopr.ui.environments import MOST_NAMED, few
+from loopr.ui.environments import MOST_NAMED, changes_modes, few, made_programs, outset_of
 from loopr.ui.programs import needs_of
 from loopr.ui.shells import of_project
-from loopr.ui.uncommitted import changes_modes, made_programs, outset_of
 from loopr.wiring import Workspace
+from loopr.world.place import head_of
 
 if TYPE_CHECKING:
     from loopr.ui.requests import Plan
@@ -35,6 +35,13 @@ class Place(NamedTuple):
     is_begun: bool
 
 
+class _Lacks(NamedTuple):
+    """The files that are not committed, and the scripts that are committed as no programs."""
+
+    absent: list[str]
+    plain: list[str]
+
+
 def check_scripts(scene: Scene, workspace: Workspace, plan: Plan, confirm: Callable[[str], bool]) -> None:
     """Refuse a plan whose commands begin scripts that are not committed, unless a person wants it."""
     problem = unready(scene, workspace, plan)
@@ -43,7 +50,10 @@ def check_scripts(scene: Scene, workspace: Workspace, plan: Plan, confirm: Calla
 
 
 def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
-    """Say which scripts that commands of a plan begin are not committed, or not as programs."""
+    """Say which scripts that commands of a plan begin are not committed, or not as programs.
+
+    A plan may yet take its base: a script that is committed there is told elsewhere.
+    """
     named = _named(scene, workspace, plan)
     repo, top = workspace.repository(plan.artifact.project) if named else ("", None)
     if top is None or not any((top / each).is_file() for each in named):
@@ -51,25 +61,27 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
     from loopr.grounds import ground_beside, stands_at  # slow to import
 
     ground, bound = ground_beside(workspace, scene, repo), scene.shared.plans.get(plan.id)
-    base = bound.base_commit if bound is not None else workspace.start_point(top, plan.artifact.project).commit
-    commit = (stands_at(ground, scene, plan.id) if bound is not None else "") or base
-    if not commit:
+    base = workspace.start_point(top, plan.artifact.project)
+    if bound is not None and bound.base_branch:
+        base = head_of(top, bound.base_branch)
+    commits = [(stands_at(ground, scene, plan.id) or bound.base_commit) if bound else "", base.commit]
+    lacks = _lacking(workspace, plan, ground, list(filter(None, commits)), named)
+    if not any(lacks):
         return None
-    absent, plain = _lacking(workspace, plan, ground, commit, named)
-    if not (absent or plain):
-        return None
-    first = named[(absent or plain)[0]]
-    words = [f"not committed: {few(absent)}"] if absent else []
-    words += [f"committed without the executable bit: {few(plain)}"] if plain else []
+    first = next(at for path, at in named.items() if path in (*lacks.absent, *lacks.plain))
+    on = f" on {base.branch}" if base.branch and head_of(top).branch != base.branch else ""
+    words = [f"not committed{on}: {few(lacks.absent)}"] if lacks.absent else []
+    words += [f"committed without the executable bit: {few(lacks.plain)}"] if lacks.plain else []
     message = f"{first.key}: {'; '.join(words)}; loops work on what is committed"
-    return Problem(message, first.where, _cure(absent, plain))
+    return Problem(message, first.where, _cure(lacks, on))
 
 
-def _cure(absent: Sequence[str], plain: Sequence[str]) -> str:
+def _cure(lacks: _Lacks, on: str) -> str:
     """Say which commands bring scripts to where loops find them."""
-    steps = [made_programs(plain)] if plain else []
-    steps += [f"git add {shlex.join(absent[:MOST_NAMED])}"] if absent else []
-    return f"`{' && '.join(steps)}`, then commit; --yes starts it as it is"
+    steps = [made_programs(lacks.plain)] if lacks.plain else []
+    steps += [f"git add {shlex.join(lacks.absent[:MOST_NAMED])}"] if lacks.absent else []
+    mend = f"commit that{on}" if on else f"`{' && '.join(steps)}`, then commit"
+    return f"{mend}; --yes starts it as it is"
 
 
 def _named(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Place]:
@@ -77,7 +89,7 @@ def _named(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for command, where, key in _commands(scene, workspace, plan):
         for path in scripts_in(command):
-            found[path] = found[path] if path in found and found[path].is_begun else Place(where, key, True)
+            found[path] = found.get(path, Place(where, key, True))._replace(is_begun=True)
         recipes = (names[0] for names in recipes_in(command))
         for path in (*run_files_in(command), *recipes):
             found.setdefault(path, Place(where, key, False))
@@ -96,21 +108,24 @@ def _commands(scene: Scene, workspace: Workspace, plan: Plan) -> Iterator[tuple[
 
 
 def _lacking(
-    workspace: Workspace, plan: Plan, ground: Ground, commit: str, named: Mapping[str, Place]
-) -> tuple[list[str], list[str]]:
-    """List the files that are in the checkout alone, and the scripts that are no programs in the commit."""
+    workspace: Workspace, plan: Plan, ground: Ground, commits: Sequence[str], named: Mapping[str, Place]
+) -> _Lacks:
+    """List the files that are in the checkout and in none of some commits, or not as programs."""
     from loopr.world.repo.include import ignored_among
     from loopr.world.repo.named import PLAIN_FILE, is_below, modes_among
     from loopr.world.repo.venvs import environment_of
 
     settings, top = workspace.settings.of_project(plan.artifact.project), ground.top
-    setup, outset = settings.worktrees.setup, outset_of(ground, commit, settings, ())
-    modes = modes_among(ground, commit, named)
+    setup = settings.worktrees.setup
+    modes = [modes_among(ground, each, named) for each in commits]
+    if top is None or not modes:
+        return _Lacks([], [])
+    outset = outset_of(ground, commits[0], settings, ())
     given = {*outset.words} - {*scripts_in(setup), *run_files_in(setup)} | {*outset.copied}
-    away = [each for each in named if each not in modes and each not in given]
+    away = [each for each in named if each not in given and not any(each in known for known in modes)]
     away = [each for each in away if not is_below(each, outset.made)]
-    here = [each for each in away if top is not None and (top / each).is_file()]
-    here = [each for each in here if top is not None and not environment_of(top, each)]
+    here = [each for each in away if (top / each).is_file() and not environment_of(top, each)]
     ignored = set(ignored_among(ground.users_door, here))
-    plain = [each for each, at in named.items() if modes.get(each) == PLAIN_FILE and at.is_begun]
-    return [each for each in here if each not in ignored], plain if not changes_modes(settings) else []
+    begun = [each for each, at in named.items() if at.is_begun and not changes_modes(settings)]
+    plain = [each for each in begun if all(known.get(each) == PLAIN_FILE for known in modes)]
+    return _Lacks([each for each in here if each not in ignored], plain)

@@ -77,6 +77,46 @@ def test_a_script_that_is_not_committed_is_asked_about(repo: Repo, code: str, ke
     assert repo.statuses()["demo/a"] == "complete"
 
 
+def test_a_script_that_a_plan_lacks_is_no_uncommitted_one(repo: Repo) -> None:
+    """Once work has landed, a script that is new on the base is told as that; with the plan at home it is there."""
+    settings = "types:\n  plan: {child: code}\n  code: {check: none}\nretry: {no_progress: 1}\n"
+    entry = "---\nid: demo\ncodes:\n  - {id: a, run: sh tools/work.sh}\n"
+    repo.settings(settings)
+    repo.write({"plan.md": f"{entry}---\n# Demo\n"})
+    repo.git("add", "--all")
+    repo.git("commit", "--quiet", "--message=one")
+    repo.loopr("start", "plan.md")
+    for name, told in (("b", True), ("c", False)):
+        repo.write({f"tools/{name}.sh": f"echo {name} > {name}\n"})
+        entry += f"  - {{id: {name}, run: sh tools/{name}.sh}}\n"
+        repo.write({"plan.md": f"{entry}---\n# Demo\n"})
+        repo.git("add", "--all")
+        repo.git("commit", "--quiet", f"--message={name}")
+        lacks = f"not on loopr/demo as here: tools/{name}.sh; `loopr update demo` brings what main has"
+        dry = repo.loopr("start", "--dry-run", "plan.md").err
+        assert (lacks in dry, "not committed" in dry) == (told, False)
+        said = repo.loopr("start", "plan.md", code=int(told)).err
+        assert (lacks in said, "not committed" in said) == (told, False)
+        if told:
+            why = f"tools/{name}.sh was committed, but not yet on loopr/demo: `loopr update demo`"
+            assert why in repo.loops()[f"demo/{name}"]["reason"]
+            repo.loopr("update", "demo")
+            repo.loopr("retry", name)
+            repo.loopr("run")
+            repo.loopr("land", "--yes", "demo")
+        assert repo.statuses()[f"demo/{name}"] == "complete"
+
+
+def test_the_branch_that_lacks_a_script_is_named(repo: Repo) -> None:
+    """Where plans begin at another branch than is checked out, that is where it has to be committed."""
+    repo.settings("git: {base: main}\ntypes:\n  plan: {child: code}\n  code: {run: sh tools/work.sh, check: none}\n")
+    repo.git("switch", "--quiet", "--create", "mine")
+    repo.git("add", "tools")
+    repo.git("commit", "--quiet", "--message=tools")
+    said = repo.loopr("start", "plan.md", code=2).err
+    assert "run: not committed on main: tools/work.sh; loops work on what is committed (commit that on main; " in said
+
+
 def test_a_script_that_will_be_there_is_not_asked_about(repo: Repo) -> None:
     """One that is copied, that a setup makes, that git ignores or that no worktree begins needs no commit."""
     write = "types:\n  plan: {{child: code}}\n  code: {{run: {}, check: none}}\n"
