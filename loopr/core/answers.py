@@ -14,8 +14,8 @@ from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.model import Loop
 from loopr.core.policy import Retry
 
-MOST_KEPT = 32
-"""So many different answers to different works are remembered of a loop, the latest ones."""
+MOST_KEPT = 64
+"""So many marks of answers to works are remembered of a loop, the latest ones: two for each answer."""
 _MARK_LENGTH = 12
 
 

@@ -19,7 +19,7 @@ from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_gates
 from loopr.core.judge_events import Conflicted, Refused
-from loopr.core.model import Failure, Loop, Status
+from loopr.core.model import Failure, Gate, Loop, Status
 from loopr.core.offering import MOST_NAMED, words_for
 from loopr.core.offers import FILE
 from loopr.core.redo import redo_words
@@ -65,11 +65,12 @@ def backing_off(forest: Forest, now: int, tops: Sequence[str]) -> Iterator[str]:
     """Tell which loops of some subtrees wait by the clock for their next try: no event will before it begins."""
     late = (each for each in forest.loops.values() if each.not_before > now)
     waits = sorted((each.not_before, each.id) for each in late if each.status is Status.PENDING)
-    clock, found = say_clock(now, now), [name for _, name in waits if not tops or within(tops, name)]
-    for name in found[:MOST_BACKING_OFF]:
+    clock, found = say_clock(now, now), list[tuple[str, Gate]]()
+    for name in (name for _, name in waits if not tops or within(tops, name)):
         gate = next(closed_gates(forest, forest.loops[name], now), None)
-        if gate is not None and gate.gate == "backoff":
-            yield _line(clock, name, (gate.reason, f"until {say_clock(gate.until or now, now)}"))
+        found += [(name, gate)] if gate is not None and gate.gate == "backoff" else []
+    for name, gate in found[:MOST_BACKING_OFF]:
+        yield _line(clock, name, (gate.reason, f"until {say_clock(gate.until or now, now)}"))
     if len(found) > MOST_BACKING_OFF:
         yield _line(clock, f"… {len(found) - MOST_BACKING_OFF} more", ("wait so",))
 

@@ -1,12 +1,15 @@
-"""Commands that begin a script which the commit that loops begin at does not have: they fail for certain.
+"""Commands that begin a script which the commit that loops begin at does not have.
 
-Knows one commit and the checkout. Must never commit anything, nor look into a script.
+What the plan itself or a setup may make is left out, so that a question is rarely asked in vain. Knows one commit and
+the checkout. Must never commit anything, nor look into a script.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from loopr.core.entries import Command
@@ -14,25 +17,35 @@ from loopr.core.filing import plan_declares
 from loopr.core.scene import Scene
 from loopr.errors import PlanError, Problem
 from loopr.ui.begun import recipes_in, run_files_in, scripts_in
-from loopr.ui.environments import MOST_NAMED, changes_modes, few, made_programs, outset_of
+from loopr.ui.environments import MOST_NAMED, few, made_programs, steps_of
 from loopr.ui.programs import needs_of
-from loopr.ui.shells import of_project
 from loopr.wiring import Workspace
+from loopr.world.judges import begun_in
 from loopr.world.place import head_of
+from loopr.world.recipes import text_of
 
 if TYPE_CHECKING:
     from loopr.ui.requests import Plan
     from loopr.world.repo.ground import Ground
 
-_BEFORE_ALL, _ON_THE_WAY_HOME = "worktrees.setup", "land.check"
+_INSTALLS = re.compile(
+    r"(?:\S*/)?(?:python[\d.]*|pypy[\d.]*) -m (?:venv|virtualenv|pip)\b.*"
+    r"|(?:\S*/)?(?:pip[\d.]*|uv|poetry|npm|pnpm|yarn|bundle|cargo|virtualenv) .*"
+    r"|git submodule update.*"
+)
+"""The commands of a setup that make no script of the project's own."""
 
 
-class Place(NamedTuple):
-    """The first command that begins a file: its place and its key; `is_begun` if the file is a program."""
+class Begun(NamedTuple):
+    """The first command that begins a file: its place and its key.
+
+    A `program` is begun by its path; `instead` are the other files that would do.
+    """
 
     where: str
     key: str
-    is_begun: bool
+    program: bool = False
+    instead: tuple[str, ...] = ()
 
 
 class _Lacks(NamedTuple):
@@ -56,7 +69,8 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
     """
     named = _named(scene, workspace, plan)
     repo, top = workspace.repository(plan.artifact.project) if named else ("", None)
-    if top is None or not any((top / each).is_file() for each in named):
+    named = {path: at for path, at in named.items() if top is not None and _is_own(top, path)}
+    if top is None or not named:
         return None
     from loopr.grounds import ground_beside, stands_at  # slow to import
 
@@ -65,7 +79,7 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
     if bound is not None and bound.base_branch:
         base = head_of(top, bound.base_branch)
     commits = [(stands_at(ground, scene, plan.id) or bound.base_commit) if bound else "", base.commit]
-    lacks = _lacking(workspace, plan, ground, list(filter(None, commits)), named)
+    lacks = _lacking(ground, list(filter(None, commits)), named)
     if not any(lacks):
         return None
     first = next(at for path, at in named.items() if path in (*lacks.absent, *lacks.plain))
@@ -84,16 +98,45 @@ def _cure(lacks: _Lacks, on: str) -> str:
     return f"{mend}; --yes starts it as it is"
 
 
-def _named(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Place]:
-    """Map each file that commands of a plan begin or go by to the first command that does."""
-    found: dict[str, Place] = {}
+def _named(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Begun]:
+    """Map each file that commands of a plan begin or go by to the first command that does.
+
+    A file that another command names may be made by that one. Where a step beside the loops does
+    more than install, it may make any.
+    """
+    if not all(map(_installs, steps_of(workspace.settings.of_project(plan.artifact.project)))):
+        return {}
+    found: dict[str, Begun] = {}
+    texts: dict[str, set[str]] = {}
     for command, where, key in _commands(scene, workspace, plan):
+        mine = texts.setdefault(text_of(command), set())
         for path in scripts_in(command):
-            found[path] = found.get(path, Place(where, key, True))._replace(is_begun=True)
-        recipes = (names[0] for names in recipes_in(command))
-        for path in (*run_files_in(command), *recipes):
-            found.setdefault(path, Place(where, key, False))
-    return found
+            found[path] = found.get(path, Begun(where, key))._replace(program=True)
+            mine.add(path)
+        for path in run_files_in(command):
+            found.setdefault(path, Begun(where, key))
+            mine.add(path)
+        for names in recipes_in(command):
+            found.setdefault(names[0], Begun(where, key, instead=names[1:]))
+            mine.add(names[0])
+    return {path: at for path, at in found.items() if not _is_made(path, texts)}
+
+
+def _is_made(path: str, texts: Mapping[str, set[str]]) -> bool:
+    """Say whether a command that does not begin a file names it: that one may make it."""
+    name = re.compile(rf"(?<![\w.-]){re.escape(PurePosixPath(path).name)}(?![\w-])")
+    return any(name.search(text) for text, begun in texts.items() if path not in begun)
+
+
+def _installs(command: Command | None) -> bool:
+    """Say whether a command that prepares a worktree only installs what others have made."""
+    return all(not words or _INSTALLS.fullmatch(" ".join(words)) for words, _ in begun_in(text_of(command)))
+
+
+def _is_own(top: Path, path: str) -> bool:
+    """Say whether a path is a file of the checkout itself: not behind a link, nor of another repository."""
+    above = [top / each for each in PurePosixPath(path).parents if str(each) != "."]
+    return (top / path).is_file() and not any(each.is_symlink() or (each / ".git").exists() for each in above)
 
 
 def _commands(scene: Scene, workspace: Workspace, plan: Plan) -> Iterator[tuple[Command, str, str]]:
@@ -102,30 +145,21 @@ def _commands(scene: Scene, workspace: Workspace, plan: Plan) -> Iterator[tuple[
     for own, need in needs_of(workspace, entries, plan.source):
         if own.worktree and own.wrap is None:
             yield need.command, need.where, need.key
-    for command, (where, key) in of_project(workspace, plan.artifact.project):
-        if command is not None and key.endswith((_BEFORE_ALL, _ON_THE_WAY_HOME)):
-            yield command, where, key
 
 
-def _lacking(
-    workspace: Workspace, plan: Plan, ground: Ground, commits: Sequence[str], named: Mapping[str, Place]
-) -> _Lacks:
-    """List the files that are in the checkout and in none of some commits, or not as programs."""
+def _lacking(ground: Ground, commits: Sequence[str], named: Mapping[str, Begun]) -> _Lacks:
+    """List the files that are in none of some commits, or not as programs; git ignores none of them."""
     from loopr.world.repo.include import ignored_among
-    from loopr.world.repo.named import PLAIN_FILE, is_below, modes_among
+    from loopr.world.repo.named import PLAIN_FILE, modes_among
     from loopr.world.repo.venvs import environment_of
 
-    settings, top = workspace.settings.of_project(plan.artifact.project), ground.top
-    setup = settings.worktrees.setup
-    modes = [modes_among(ground, each, named) for each in commits]
-    if top is None or not modes:
+    asked = [*named, *(name for at in named.values() for name in at.instead)]
+    modes = [modes_among(ground, each, asked) for each in commits]
+    if ground.top is None or not modes:
         return _Lacks([], [])
-    outset = outset_of(ground, commits[0], settings, ())
-    given = {*outset.words} - {*scripts_in(setup), *run_files_in(setup)} | {*outset.copied}
-    away = [each for each in named if each not in given and not any(each in known for known in modes)]
-    away = [each for each in away if not is_below(each, outset.made)]
-    here = [each for each in away if (top / each).is_file() and not environment_of(top, each)]
+    top, there = ground.top, {path for known in modes for path in known}
+    away = [path for path, at in named.items() if there.isdisjoint((path, *at.instead))]
+    here = [path for path in away if not environment_of(top, path)]
     ignored = set(ignored_among(ground.users_door, here))
-    begun = [each for each, at in named.items() if at.is_begun and not changes_modes(settings)]
-    plain = [each for each in begun if all(known.get(each) == PLAIN_FILE for known in modes)]
-    return _Lacks([each for each in here if each not in ignored], plain)
+    plain = [path for path, at in named.items() if at.program and all(known.get(path) == PLAIN_FILE for known in modes)]
+    return _Lacks([path for path in here if path not in ignored], plain)

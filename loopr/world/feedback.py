@@ -109,8 +109,8 @@ def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
     for name in sorted({str(worktree), os.path.realpath(worktree)}, key=len, reverse=True):
         text = re.sub(rf"{re.escape(name)}(?![\w.-])", "<worktree>", text)
     lines = [_settled(line) for line in text.split("\n") if line.strip()][-SIGNATURE_LINES:]
-    whole = "\n".join([str(exit_code), *lines])
-    return f"{_digest(whole)}{ALIKE}{_digest(_NUMBER.sub('<number>', whole))}"
+    bare = [_NUMBER.sub("<number>", line) for line in lines]
+    return ALIKE.join(_digest("\n".join([str(exit_code), *each])) for each in (lines, bare))
 
 
 def _digest(text: str) -> str:

@@ -29,7 +29,7 @@ NAMES_ONE = re.compile(
 )
 Read = Callable[[str], str]
 
-_MOST_BYTES, _MOST_TIMES, _LONGEST = 1_000_000, 5, 2_000
+_MOST_BYTES, _MOST_TIMES, _LONGEST, _LONGEST_VALUE = 1_000_000, 5, 2_000, 500
 _CALL = re.compile(
     r"(?:^|[;&|(\n`])\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:[\w./-]*/)?"
     rf"(?P<program>{'|'.join(RUNNERS)})(?![\w./-])"
@@ -39,6 +39,7 @@ _GOES = re.compile(r"\b(?:cd|pushd)\s")
 _SET = re.compile(r"(?:(?:export|override)\s+)?(?P<name>[\w.-]+)\s*(?:[?+!]|:{0,3})=(?P<value>.*)")
 _RULE = re.compile(r"(?P<names>[^\s#:][^:#]*?)\s*::?(?!=)(?P<needs>[^;#]*)(?:;(?P<text>.*))?")
 _USE = re.compile(r"\$[({](\w+)[)}]|\{\{\s*(\w+)\s*\}\}")
+_RUNS = frozenset({"run", "run-script"})
 _HERE = {"CURDIR": ".", "PWD": "."}
 _PROGRAM = re.compile(r"(?<![\w/.$~-])(?:\./)*((?:[\w.-]+/)+bin/[\w.+-]+)")
 _MAKES_ONE = re.compile(
@@ -90,7 +91,7 @@ def lines_behind(command: Command | None, read: Read) -> list[Line]:
     for call in _CALL.finditer(text):
         words = [each.strip("'\"") for each in call["words"].split()]
         if not any(map(NAMES_ONE.fullmatch, words)):
-            goals = [each for each in words if not each.startswith("-") and "=" not in each]
+            goals = [each for each in words if not each.startswith("-") and "=" not in each and each not in _RUNS]
             found.update(dict.fromkeys(_behind(RUNNERS[call["program"]], goals, read)))
     return list(found)
 
@@ -166,12 +167,12 @@ def _rules(file: str, text: str) -> _Rules:
     """Read the rules of a runner's file, their variables put in."""
     rows = [(number, row[:_LONGEST]) for number, row in enumerate(text.splitlines(), 1)]
     sets = [found for _, row in rows if (found := _SET.fullmatch(row.rstrip()))]
-    values = _HERE | {each["name"]: each["value"].strip().strip("'\"") for each in sets}
+    values = _HERE | {each["name"]: each["value"].strip().strip("'\"")[:_LONGEST_VALUE] for each in sets}
     rules, names = _Rules({}, {}, []), list[str]()
     for number, row in rows:
         if row[:1].isspace():
             for each in names:
-                rules.lines[each].append(Line(file, number, _put_in(row.strip(), values)))
+                rules.lines[each] += _lines(file, number, _put_in(row, values))
         elif row and not _SET.fullmatch(row.rstrip()):
             found = _RULE.match(row)
             parts = found.groups("") if found else ("", "", "")
@@ -180,16 +181,21 @@ def _rules(file: str, text: str) -> _Rules:
             rules.names.extend(each for each in names if not each.startswith("."))
             for each in names:
                 rules.needs.setdefault(each, []).extend(needs.split())
-                own = [Line(file, number, inline.strip())] if inline else []
-                rules.lines.setdefault(each, []).extend(own)
+                rules.lines.setdefault(each, []).extend(_lines(file, number, inline))
     return rules
 
 
+def _lines(file: str, number: int, text: str) -> list[Line]:
+    """Make a line of a recipe without the marks before it; none of a comment."""
+    bare = text.strip().lstrip("@-+ ")
+    return [Line(file, number, bare)] if bare and not bare.startswith("#") else []
+
+
 def _put_in(text: str, values: Mapping[str, str]) -> str:
-    """Put the values of variables into a text; one that is not known stays."""
+    """Put the values of variables into a text; one that is not known stays, and so does all that is too long."""
     for _ in range(_MOST_TIMES):
         before = text
-        text = _USE.sub(lambda found: values.get(found[1] or found[2], found[0]), text)
+        text = _USE.sub(lambda found: values.get(found[1] or found[2], found[0]), text[:_LONGEST])[:_LONGEST]
         if text == before:
             break
     return text

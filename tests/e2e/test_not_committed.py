@@ -117,20 +117,42 @@ def test_the_branch_that_lacks_a_script_is_named(repo: Repo) -> None:
     assert "run: not committed on main: tools/work.sh; loops work on what is committed (commit that on main; " in said
 
 
-def test_a_script_that_will_be_there_is_not_asked_about(repo: Repo) -> None:
-    """One that is copied, that a setup makes, that git ignores or that no worktree begins needs no commit."""
-    write = "types:\n  plan: {{child: code}}\n  code: {{run: {}, check: none}}\n"
-    repo.write({"made/tool.sh": "#!/bin/sh\n", "odd/tool.sh": "#!/bin/sh\n", ".gitignore": "odd\n"})
-    repo.settings(write.format("sh made/tool.sh"), worktrees=", setup: mkdir -p made && echo true > made/tool.sh")
-    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
-    repo.settings(write.format("sh odd/tool.sh"))
-    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
-    repo.settings(write.format("echo x > x; sh tools/work.sh"))
-    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
-    repo.settings(write.format("sh tools/work.sh"))
-    assert "it would ask" in repo.loopr("start", "--dry-run", "plan.md").err
-    repo.write({".worktreeinclude": "tools/\n", ".gitignore": "tools/\n"})
-    assert "it would ask" not in repo.loopr("start", "--dry-run", "plan.md").err
+SCENES = {
+    "plain": ("run: sh tools/work.sh", "", True),
+    "an environment is made": ("run: sh tools/work.sh", ", setup: python -m venv .v && .v/bin/pip install -e .", True),
+    "another name ends so": ("run: sh tools/work.sh, check: ls homework.sh work.shy", "", True),
+    "the setup makes it": ("run: sh tools/work.sh", ", setup: mkdir -p tools && echo true > tools/work.sh", False),
+    "the setup may make it": ("run: sh tools/work.sh", ", setup: ./boot", False),
+    "the work makes it": ("run: 'echo true > tools/work.sh', check: sh tools/work.sh", "", False),
+    "something comes before": ("run: 'echo x > x; sh tools/work.sh'", "", False),
+    "git ignores it": ("run: sh odd/work.sh", "", False),
+    "a link leads to it": ("run: sh link/work.sh", "", False),
+    "it is of another repository": ("run: sh other/work.sh", "", False),
+    "a wrapper may bring it": ("run: sh tools/work.sh, wrap: [env, '{command}']", "", False),
+    "no worktree begins it": ("run: sh tools/work.sh, worktree: false", "", False),
+    "it is in an environment": ("run: venv/bin/work.sh", "", False),
+    "another recipe is there": ("run: make it", "", False),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_script_is_asked_about_where_it_would_be_missing(repo: Repo, name: str) -> None:
+    """One that the plan or the setup makes, that git ignores, or that is not the project's own, is no question."""
+    code, worktrees, asked = SCENES[name]
+    folders = ("odd", "venv/bin", "other", "boot.d")
+    repo.write({f"{each}/work.sh": "#!/bin/sh\n" for each in folders})
+    repo.write({"venv/pyvenv.cfg": "", ".gitignore": "odd\n", "GNUmakefile": "it:\n\ttrue\n", "boot": "#!/bin/sh\n"})
+    (repo.root / "other/.git").mkdir()
+    (repo.root / "link").symlink_to("tools")
+    for each in ("boot", "venv/bin/work.sh"):
+        (repo.root / each).chmod(0o755)
+    repo.git("add", "GNUmakefile", ".gitignore", "boot", "link")
+    repo.git("commit", "--quiet", "--message=more")
+    repo.write({"Makefile": ""})
+    ends = "" if "check" in code else ", check: none"
+    repo.settings(f"types:\n  plan: {{child: code}}\n  code: {{{code}{ends}}}\n", worktrees=worktrees)
+    said = repo.loopr("start", "--dry-run", "plan.md").err
+    assert ("it would ask" in said) is asked, said
     assert repo.loopr("start", "--no-run", "plan.md").code == 0
 
 

@@ -142,6 +142,7 @@ def test_numbers_are_no_difference_to_the_second_half() -> None:
     one, other = (signature(1, f"used {each} tokens".encode(), Path("/w")).split(ALIKE) for each in (7, 19))
     assert (one[0] != other[0], one[1] == other[1]) == (True, True)
     assert signature(1, b"used no tokens", Path("/w")).split(ALIKE)[1] != one[1]
+    assert signature(2, b"used 7 tokens", Path("/w")).split(ALIKE)[1] != one[1], "an exit code is no number of these"
 
 
 def test_the_folder_is_no_difference(tmp_path: Path) -> None:

@@ -82,3 +82,19 @@ def test_a_recipe_that_makes_an_environment(top: Path) -> None:
     assert makes_environment(texts_of(["make made"], read))
     assert makes_environment(["uv sync"])
     assert not makes_environment(texts_of(["make test", None], read))
+
+
+@pytest.mark.parametrize("times", [60, 400])
+def test_a_variable_that_names_itself_ends(tmp_path: Path, times: int) -> None:
+    """However often a file has a value put in, its lines stay short, and the reading ends."""
+    values = "$(A)" * times
+    (tmp_path / "Makefile").write_text(f"A = {values}\ntest:\n\t$(A)\n\tvenv/bin/pytest\n")
+    lines = lines_behind("make test", reader(tmp_path))
+    assert max(len(each.text) for each in lines) <= 2_000
+    assert list(programs_of(lines)) == ["venv/bin/pytest"]
+
+
+def test_marks_and_comments_of_a_recipe(tmp_path: Path) -> None:
+    """The marks before a line are none of it, and a comment has nothing run."""
+    (tmp_path / "Makefile").write_text("test:\n\t# venv/bin/ruff is not used\n\t-@venv/bin/pytest\n")
+    assert list(programs_of(lines_behind("make test", reader(tmp_path)))) == ["venv/bin/pytest"]

@@ -26,6 +26,7 @@ _TOOL = re.compile(rf"""(?:^|[\s;&|(/'"`@]|-m)(?P<name>{_TOOLS})(?![\w./=-])""",
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _ALSO = re.compile(r"(?:-r|--requirement)[\s=]*(\S+)")
 _OWN = re.compile(r"(?:-e|--editable)?[\s=]*\.(?:\[[^]]*\])?")
+_PARTS, _PIP = re.compile(r"[;&|\n]+"), re.compile(r"\b(?:pip[\d.]*|uv)\b")
 _EXTRAS = re.compile(r"""(?:^|[\s='"])\./?\[(?P<names>[\w\s,.-]+)\]""")
 
 
@@ -95,7 +96,8 @@ def unknown_extras(command: str, text: str) -> tuple[list[str], list[str]]:
 
     Where the file leaves open which there are, all count as declared.
     """
-    found = ",".join(each["names"] for each in _EXTRAS.finditer(command))
+    parts = [each for each in _PARTS.split(command) if _PIP.search(each)]
+    found = ",".join(each["names"] for part in parts for each in _EXTRAS.finditer(part))
     named = [each.strip() for each in found.split(",") if each.strip()]
     declared = _declared(_read_toml(text) or {}) if named else None
     if declared is None:
@@ -119,7 +121,6 @@ def _declared(found: Mapping[str, Any]) -> list[str] | None:
 def _project(top: Path) -> _Project:
     """Read the project that a checkout declares."""
     text, has_script = _text(top / PROJECT), (top / _SCRIPT).is_file()
-    extras = _old_extras(_text(top / _FIELDS)) if has_script else {}
     found = _read_toml(text)
     if found is None:
         return _Project(installs=True)
@@ -127,6 +128,7 @@ def _project(top: Path) -> _Project:
     uv = _table(_table(found, "tool"), "uv")
     installs = has_script or isinstance(project, dict) or "build-system" in found
     table = _table(found, "project")
+    extras = _old_extras(_text(top / _FIELDS)) if installs else {}
     extras |= {name: _strings(each) for name, each in _table(table, _EXTRAS_OF).items()}
     groups = _table(found, "dependency-groups")
     return _Project(

@@ -108,6 +108,7 @@ def test_a_project_that_needs_anything(tmp_path: Path) -> None:
         ("pip install -e .[test,dev_x]", f"{EXTRA}Dev-X = []\n", ["test"]),
         ("pip install './[dev]'", f"{EXTRA}dev = []\n", []),
         ("pip install -e .", PLAIN, []),
+        ("rm -rf ./[a-z]*.tmp; pip install .", PLAIN, []),
         ("pip install 'other[test]'", PLAIN, []),
         ("pip install -e '.[test]'", f"{PLAIN}dynamic = ['optional-dependencies']\n", []),
         ("pip install -e '.[test]'", "[tool.poetry]\n", []),
