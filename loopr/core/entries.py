@@ -16,7 +16,6 @@ from loopr.core.marked import Position
 from loopr.core.policy import DEFAULT_PROJECT, NO_BUDGET, Budget
 
 DIGEST_LENGTH = 32
-ALIKE = "-"  # in the mark of an answer: the half after it leaves numbers out
 START = Position(1, 1)
 
 Command: TypeAlias = tuple[str, ...] | str

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from loopr.core.entries import ALIKE
 from loopr.core.outline import DIGEST_LENGTH, one_line
 
 MAX_LINES = 200
@@ -44,7 +43,6 @@ _CHANGING = (
     (re.compile(r"\b(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{7,}\b|\b\d{10,}\b"), "<hex>"),
     (re.compile(rf"(?<![\w.]){_PERIOD}(?:\s?{_PERIOD})*(?![\w-])"), "<duration>"),
 )
-_NUMBER = re.compile(r"\d+")
 
 
 class Earlier(NamedTuple):
@@ -101,21 +99,12 @@ def _short(reason: str) -> str:
 
 
 def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
-    """Return the mark of a failure: equal for two that differ in times, durations, long hex and folder only.
-
-    Its second half, after the dash, is equal for two that differ in any numbers.
-    """
+    """Return the mark of a failure: equal for two that differ in times, durations, long hex and folder only."""
     text, _ = _plain(output)
     for name in sorted({str(worktree), os.path.realpath(worktree)}, key=len, reverse=True):
         text = re.sub(rf"{re.escape(name)}(?![\w.-])", "<worktree>", text)
     lines = [_settled(line) for line in text.split("\n") if line.strip()][-SIGNATURE_LINES:]
-    bare = [_NUMBER.sub("<number>", line) for line in lines]
-    return ALIKE.join(_digest("\n".join([str(exit_code), *each])) for each in (lines, bare))
-
-
-def _digest(text: str) -> str:
-    """Return a short digest of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+    return hashlib.sha256("\n".join([str(exit_code), *lines]).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def is_silent(output: bytes) -> bool:

@@ -145,16 +145,6 @@ def test_an_answer_that_comes_again_takes_one_place() -> None:
     story.verify()
 
 
-def test_answers_that_differ_in_numbers_alone() -> None:
-    """To the same work they end a loop as equal answers do; to other work they are others."""
-    story = begun(settings(types={"spec": {"max_iterations": 100}}, retry=patient(same_answer=6).retry))
-    assert {no(story, f"exit 1 sig=s{each}-x work=w{each}") for each in range(9)} == {"pending"}
-    assert {no(story, f"exit 1 sig=t{each}-x work=w") for each in range(5)} == {"pending"}
-    assert no(story, "exit 1 sig=t6-x work=w") == "failed"
-    assert story["p/a"].reason.endswith("6 times, nothing changed but numbers (retry.same_answer)")
-    story.verify()
-
-
 @pytest.mark.parametrize("wish", ["retry", "renew"])
 def test_a_person_begins_the_counting_anew(wish: str) -> None:
     """After a person's word all is counted from the beginning."""

@@ -197,9 +197,7 @@ _RETRY = block(
     max_conflicts=whole(2, "Conflicts while landing that park the loop; one with another tip than the last is none."),
     no_progress=whole(3, "So often the same answer to the same work, and the loop has failed."),
     same_answer=whole(
-        10,
-        "So many equal answers in a row, whatever the work, and twice as many without any words; or to the same work, "
-        "if they differ in numbers alone; null is no limit.",
+        10, "So many equal answers in a row, whatever the work, and twice as many without any words; null is no limit."
     )._replace(null=True),
 )
 
