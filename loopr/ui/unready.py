@@ -17,7 +17,7 @@ from loopr.core.filing import plan_declares
 from loopr.core.scene import Scene
 from loopr.errors import PlanError, Problem
 from loopr.ui.begun import recipes_in, run_files_in, scripts_in
-from loopr.ui.environments import MOST_NAMED, few, made_programs, steps_of
+from loopr.ui.environments import MOST_NAMED, few, steps_of
 from loopr.ui.programs import needs_of
 from loopr.wiring import Workspace
 from loopr.world.judges import begun_in
@@ -37,22 +37,11 @@ _INSTALLS = re.compile(
 
 
 class Begun(NamedTuple):
-    """The first command that begins a file: its place and its key.
-
-    A `program` is begun by its path; `instead` are the other files that would do.
-    """
+    """The first command that begins a file: its place, its key, and other files that would do."""
 
     where: str
     key: str
-    program: bool = False
     instead: tuple[str, ...] = ()
-
-
-class _Lacks(NamedTuple):
-    """The files that are not committed, and the scripts that are committed as no programs."""
-
-    absent: list[str]
-    plain: list[str]
 
 
 def check_scripts(scene: Scene, workspace: Workspace, plan: Plan, confirm: Callable[[str], bool]) -> None:
@@ -63,7 +52,7 @@ def check_scripts(scene: Scene, workspace: Workspace, plan: Plan, confirm: Calla
 
 
 def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
-    """Say which scripts that commands of a plan begin are not committed, or not as programs.
+    """Say which scripts that commands of a plan begin are not committed.
 
     A plan may yet take its base: a script that is committed there is told elsewhere.
     """
@@ -79,23 +68,14 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
     if bound is not None and bound.base_branch:
         base = head_of(top, bound.base_branch)
     commits = [(stands_at(ground, scene, plan.id) or bound.base_commit) if bound else "", base.commit]
-    lacks = _lacking(ground, list(filter(None, commits)), named)
-    if not any(lacks):
+    absent = _absent(ground, list(filter(None, commits)), named)
+    if not absent:
         return None
-    first = next(at for path, at in named.items() if path in (*lacks.absent, *lacks.plain))
+    first = next(at for path, at in named.items() if path in absent)
     on = f" on {base.branch}" if base.branch and head_of(top).branch != base.branch else ""
-    words = [f"not committed{on}: {few(lacks.absent)}"] if lacks.absent else []
-    words += [f"committed without the executable bit: {few(lacks.plain)}"] if lacks.plain else []
-    message = f"{first.key}: {'; '.join(words)}; loops work on what is committed"
-    return Problem(message, first.where, _cure(lacks, on))
-
-
-def _cure(lacks: _Lacks, on: str) -> str:
-    """Say which commands bring scripts to where loops find them."""
-    steps = [made_programs(lacks.plain)] if lacks.plain else []
-    steps += [f"git add {shlex.join(lacks.absent[:MOST_NAMED])}"] if lacks.absent else []
-    mend = f"commit that{on}" if on else f"`{' && '.join(steps)}`, then commit"
-    return f"{mend}; --yes starts it as it is"
+    mend = f"commit that{on}" if on else f"`git add {shlex.join(absent[:MOST_NAMED])}`, then commit"
+    message = f"{first.key}: not committed{on}: {few(absent)}; loops work on what is committed"
+    return Problem(message, first.where, f"{mend}; --yes starts it as it is")
 
 
 def _named(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Begun]:
@@ -110,10 +90,7 @@ def _named(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Begun]:
     texts: dict[str, set[str]] = {}
     for command, where, key in _commands(scene, workspace, plan):
         mine = texts.setdefault(text_of(command), set())
-        for path in scripts_in(command):
-            found[path] = found.get(path, Begun(where, key))._replace(program=True)
-            mine.add(path)
-        for path in run_files_in(command):
+        for path in (*scripts_in(command), *run_files_in(command)):
             found.setdefault(path, Begun(where, key))
             mine.add(path)
         for names in recipes_in(command):
@@ -147,19 +124,17 @@ def _commands(scene: Scene, workspace: Workspace, plan: Plan) -> Iterator[tuple[
             yield need.command, need.where, need.key
 
 
-def _lacking(ground: Ground, commits: Sequence[str], named: Mapping[str, Begun]) -> _Lacks:
-    """List the files that are in none of some commits, or not as programs; git ignores none of them."""
+def _absent(ground: Ground, commits: Sequence[str], named: Mapping[str, Begun]) -> list[str]:
+    """List the files that are in none of some commits, and that git does not ignore."""
     from loopr.world.repo.include import ignored_among
-    from loopr.world.repo.named import PLAIN_FILE, modes_among
+    from loopr.world.repo.named import files_among
     from loopr.world.repo.venvs import environment_of
 
+    if ground.top is None or not commits:
+        return []
     asked = [*named, *(name for at in named.values() for name in at.instead)]
-    modes = [modes_among(ground, each, asked) for each in commits]
-    if ground.top is None or not modes:
-        return _Lacks([], [])
-    top, there = ground.top, {path for known in modes for path in known}
+    there = {path for each in commits for path in files_among(ground, each, asked)}
     away = [path for path, at in named.items() if there.isdisjoint((path, *at.instead))]
-    here = [path for path in away if not environment_of(top, path)]
+    here = [path for path in away if not environment_of(ground.top, path)]
     ignored = set(ignored_among(ground.users_door, here))
-    plain = [path for path, at in named.items() if at.program and all(known.get(path) == PLAIN_FILE for known in modes)]
-    return _Lacks([path for path in here if path not in ignored], plain)
+    return [path for path in here if path not in ignored]
