@@ -21,8 +21,18 @@ from loopr.world.repo.ground import HEADS, Ground
 from loopr.world.repo.guarding import guard, guard_as_begun, outer_files, strangers
 from loopr.world.repo.keeping import bring_back, is_kept, keep, note_seen, read_seen
 from loopr.world.repo.restoring import IS_BACK, put_back
-from loopr.world.repo.vital import CONFIGS, VITAL, refused, unsound
-from loopr.world.repo.watch import LONE, Sight, changes, look, read_sight, setting_files, settings_of, top_refs
+from loopr.world.repo.vital import CONFIGS, VITAL, is_sound, refused, unsound
+from loopr.world.repo.watch import (
+    LONE,
+    Sight,
+    changes,
+    is_as_seen,
+    look,
+    read_sight,
+    setting_files,
+    settings_of,
+    top_refs,
+)
 from loopr.world.repo.words import Change
 from loopr.world.repo.worktrees import ensure_ignored
 
@@ -226,11 +236,16 @@ class Sentry:
 
     def _remember(self) -> None:
         """Keep what is seen, with what is still to be told, for an engine that takes over."""
-        if self._sight is None or any("" in each for each in self._sight.settings.values()):
+        sight = self._sight
+        if sight is None or any("" in each for each in sight.settings.values()):
             return
-        names = [*(name for name, each in self._sight.settings.items() if each), *self._sight.files, *VITAL]
+        names = [*(name for name, each in sight.settings.items() if each), *sight.files, *VITAL]
+
+        def is_right(name: str, content: bytes) -> bool:
+            return is_sound(name, content) and is_as_seen(self._ground, sight, name, content)
+
         with suppress(OSError):  # a full disk keeps no copy, and keeps no loop from its work
-            keep(self._ground, names)
+            keep(self._ground, names, is_right)
             self._save()
 
     def _save(self) -> None:

@@ -1,7 +1,8 @@
 """Copies of the files that all worktrees share, kept beside the state: what they were can be put back as a whole.
 
-Kept at each look that finds them sound, for their owner alone, since settings may hold secrets. What is put back takes
-nothing away: what lay there is set aside, and named. Must never know who changed a file.
+Kept at each look that finds them sound, for their owner alone, since settings may hold secrets. Asked about are the
+very bytes that are kept: a command may write between a look and the copy. What is put back takes nothing away: what
+lay there is set aside, and named. Must never know who changed a file.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,16 +31,23 @@ def digest_of(path: Path) -> str:
         return ""
     except OSError:
         return "unreadable"
-    return hashlib.sha256(content).hexdigest()[:16] + ("x" if os.access(path, os.X_OK) else "")
+    return digest_of_bytes(content) + ("x" if os.access(path, os.X_OK) else "")
 
 
-def keep(ground: Ground, names: Iterable[str]) -> None:
-    """Keep a copy of each file, by its name in the git directory, and of no other."""
+def digest_of_bytes(content: bytes) -> str:
+    """Digest what a file holds."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def keep(ground: Ground, names: Iterable[str], is_sound: Callable[[str, bytes], bool]) -> None:
+    """Keep a copy of each file that is sound, by its name in the git directory, and of no other."""
     folder, wanted = _folder(ground), set(names)
     for name in wanted:
-        source, copy = ground.common / name, folder / name
-        if _is_small(source) and digest_of(source).rstrip("x") != digest_of(copy).rstrip("x"):
-            _write(copy, source.read_bytes())
+        content, copy = _content(ground.common / name), folder / name
+        if content is None or digest_of_bytes(content) == digest_of(copy).rstrip("x"):
+            continue
+        if is_sound(name, content):
+            _write(copy, content)
     for copy in folder.rglob("*"):
         if copy.is_file() and copy.relative_to(folder).as_posix() not in wanted | {SEEN, PROGRAMS}:
             copy.unlink(missing_ok=True)
@@ -85,12 +93,13 @@ def _folder(ground: Ground) -> Path:
     return folder
 
 
-def _is_small(path: Path) -> bool:
-    """Say whether a file is there and no larger than what is kept."""
-    try:
-        return path.is_file() and path.stat().st_size <= MOST_BYTES
-    except OSError:
-        return False
+def _content(path: Path) -> bytes | None:
+    """Read a file once, None where none is there or it is larger than what is kept; a pipe is not waited for."""
+    with suppress(OSError):
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            content = file.read(MOST_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+        return content if content is None or len(content) <= MOST_BYTES else None
+    return None
 
 
 def _write(path: Path, content: bytes, mode: int = 0o600) -> None:

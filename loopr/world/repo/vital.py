@@ -5,11 +5,12 @@ A pipe in the place of one would have every git wait for ever. Must never know w
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterator
 
-from loopr.world.repo.checkouts import read_line
+from loopr.world.repo.checkouts import read_whole
 from loopr.world.repo.ground import KEPT, Ground
 from loopr.world.repo.keeping import digest_of, is_kept
 from loopr.world.repo.packed import PACKED
@@ -32,14 +33,16 @@ def unsound(ground: Ground) -> Iterator[tuple[str, str]]:
             continue
         if not stat.S_ISREG(facts.st_mode):
             yield name, "it was no file"
-        elif (name == HEAD and not _HEAD.fullmatch(read_line(place))) or (name == PACKED and not _is_packed(ground)):
+        elif name in (HEAD, PACKED) and not is_sound(name, read_whole(place)):
             yield name, "git could not read it"
 
 
-def _is_packed(ground: Ground) -> bool:
-    """Say whether the packed refs are such that git reads them."""
-    text = read_line(ground.common / PACKED)
-    return all(map(_PACKED_LINE.fullmatch, text.split("\n")))
+def is_sound(name: str, content: bytes) -> bool:
+    """Say whether git can work with what a vital file holds; of settings only git itself can tell."""
+    text = os.fsdecode(content).strip()
+    if name == HEAD:
+        return _HEAD.fullmatch(text) is not None
+    return name != PACKED or all(map(_PACKED_LINE.fullmatch, text.split("\n")))
 
 
 def refused(ground: Ground) -> list[str]:

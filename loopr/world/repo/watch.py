@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from loopr.world.repo.checkouts import checkouts, read_lines
 from loopr.world.repo.ground import HEADS, Ground
 from loopr.world.repo.harmless import TAGS, harmless_additions, is_harmless_setting, is_slip, remotes_in
-from loopr.world.repo.keeping import digest_of
+from loopr.world.repo.keeping import digest_of, digest_of_bytes
 from loopr.world.repo.programs import runs_program
 from loopr.world.repo.refs import refs_below
 from loopr.world.repo.words import Change
@@ -174,6 +174,14 @@ def _settings(ground: Ground, file: Path) -> Settings:
 
 
 _SETTINGS: dict[tuple[str, str], Settings] = {}
+
+
+def is_as_seen(ground: Ground, sight: Sight, name: str, content: bytes) -> bool:
+    """Say whether a look has seen a file hold just this; where it saw none, there is nothing to hold against it."""
+    digest = digest_of_bytes(content)
+    if name in sight.settings:
+        return any((ground.prefix, each) in _SETTINGS for each in (digest, f"{digest}x"))
+    return sight.files.get(name, digest).rstrip("x") == digest
 
 
 def _told_settings(ground: Ground, file: Path, broken: str) -> Settings:
