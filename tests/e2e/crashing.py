@@ -34,7 +34,7 @@ from loopr.world.repo import calls, returning
 
 TOP = Path(__file__).resolve().parents[2]
 PLAN = "crash"
-STUCK_SECS = 30
+STUCK_SECS, STOPS_WITHIN_SECS = 30, 0.1
 
 # --- the tree of a round --------------------------------------------------------------------------------------------
 
@@ -296,7 +296,18 @@ def kill_others(root: Path, victim: str) -> list[str]:
     for pid in chosen:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
+            if victim.startswith("stopped"):
+                _spare_a_command(pid)
     return [found[pid] for pid in chosen]
+
+
+def _spare_a_command(pid: int) -> None:
+    """Let a process go on that became a command while it was stopped: it was a fork of its supervisor a moment ago."""
+    deadline = time.monotonic() + STOPS_WITHIN_SECS
+    while (seen := proc.stat(pid)) and seen.lives and seen.state != "T" and time.monotonic() < deadline:
+        time.sleep(0.001)  # one that waits for its fork to become a command stops after that
+    if b"loopr.world.launcher" not in _line_of(pid):
+        os.kill(pid, signal.SIGCONT)
 
 
 # --- one life of an engine ------------------------------------------------------------------------------------------
