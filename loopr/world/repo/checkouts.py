@@ -121,17 +121,22 @@ def read_line(path: Path) -> str:
 
 
 def read_whole(path: Path) -> bytes:
-    """Read a small file of git's, nothing if it is not there or no file; a pipe is not waited for."""
+    """Read a small file of git's, nothing if it is not there or no file."""
+    return read_regular(path) or b""
+
+
+def read_regular(path: Path) -> bytes | None:
+    """Read a file at once, None if it is not there or no file; a pipe is not waited for."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return b""
+        return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return b""
+            return None
         with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as file:
             return file.readall()
     except OSError:
-        return b""
+        return None
     finally:
         os.close(descriptor)  # also that of a folder, which no file object takes over

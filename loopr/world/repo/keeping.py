@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from loopr.world.repo.checkouts import read_line
+from loopr.world.repo.checkouts import read_line, read_regular
 from loopr.world.repo.ground import KEPT, Ground
 
 ASIDE, SEEN, PROGRAMS = "set-aside", "seen.json", "programs.json"
@@ -43,8 +43,8 @@ def keep(ground: Ground, names: Iterable[str], is_sound: Callable[[str, bytes], 
     """Keep a copy of each file that is sound, by its name in the git directory, and of no other."""
     folder, wanted = _folder(ground), set(names)
     for name in wanted:
-        content, copy = _content(ground.common / name), folder / name
-        if content is None or digest_of_bytes(content) == digest_of(copy).rstrip("x"):
+        content, copy = read_regular(ground.common / name), folder / name
+        if content is None or len(content) > MOST_BYTES or digest_of_bytes(content) == digest_of(copy).rstrip("x"):
             continue
         if is_sound(name, content):
             _write(copy, content)
@@ -91,15 +91,6 @@ def _folder(ground: Ground) -> Path:
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
-
-
-def _content(path: Path) -> bytes | None:
-    """Read a file once, None where none is there or it is larger than what is kept; a pipe is not waited for."""
-    with suppress(OSError):
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            content = file.read(MOST_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
-        return content if content is None or len(content) <= MOST_BYTES else None
-    return None
 
 
 def _write(path: Path, content: bytes, mode: int = 0o600) -> None:
