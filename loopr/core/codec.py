@@ -52,7 +52,12 @@ def _without_count(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key != "after"}
 
 
-VERSIONS: Mapping[str, int] = {"scope_held": 2, "scope_lifted": 2, "artifact_accepted": 2, "undeclared": 2}
+VERSIONS: Mapping[str, int] = {
+    "scope_held": 2,
+    "scope_lifted": 2,
+    "artifact_accepted": 2,
+    "undeclared": 2,
+}
 """The payload version of every event that has ever changed; all others are at 1."""
 
 UPCASTERS: Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {

@@ -161,7 +161,8 @@ def _hint(ladder: Ladder, type_name: str, key: str, keys: tuple[str, ...]) -> st
         said += f"; a {child} with a `run` of its own just does the work"
     below = next((each for each in ladder.levels()[2:] if key in plurals(each)), "")
     if below and type_name == ladder.levels()[0]:
-        said += f"; to leave out the levels between: `types: {{{type_name}: {{child: {below}}}}}` in loopr.yml"
+        ladder_so = f"types: {{{type_name}: {{child: {below}}}}}"
+        said += f"; to leave out the levels between: `{ladder_so}` in loopr.yml"
     return said
 
 

@@ -241,7 +241,7 @@ def _key_of_front(line: Line) -> re.Match[str] | None:
 
 
 def key_in(line: Line) -> str:
-    """Return the key of an entry that a line looks like, be it read or not; nothing if it is none."""
+    """Return the key of an entry that a line looks like, read or not; nothing if it is none."""
     found = None if line.code else _key_of_front(line) or _NEARLY.match(line.text)
     return found["key"] if found else ""
 

@@ -1,4 +1,4 @@
-"""How a wish is refused that does not fit how a loop stands, with what fits instead.
+"""Refusals of wishes that do not fit a loop as it stands, with those that fit instead.
 
 Knows states and gates. Must never decide whether a wish fits.
 """
@@ -21,8 +21,15 @@ _PARKED_ONLY = "only a parked loop is reset; `loopr retry` begins a failed one a
 _LATE = "it tries again by itself; `loopr retry {}` ends that wait"
 
 
-def does_not_fit(scene: Scene, loop: Loop, verb: str, hint: str, *, of_below: bool = False) -> UserError:
-    """Make the refusal of a wish that does not fit how a loop stands, or what is `of_below` it."""
+def does_not_fit(
+    scene: Scene,
+    loop: Loop,
+    verb: str,
+    hint: str,
+    *,
+    of_below: bool = False,
+) -> UserError:
+    """Make the refusal of a wish that does not fit a loop as it, or all below it, stands."""
     says = f"it is {_stands(scene, loop)}"
     if of_below and loop.status is Status.COMPLETE and not scene.tree.done(loop.id):
         says = "it is cancelled" if scene.tree.called_off(loop.id) else complete_words(scene, loop)
@@ -46,7 +53,7 @@ def nothing_stuck(scene: Scene, loop: Loop, verb: str) -> UserError:
 
 
 def _not_parked(scene: Scene, loop: Loop) -> str:
-    """Say what there is in the place of a reset."""
+    """Return the hint in the place of a reset, of a loop that is not parked."""
     if loop.status is Status.PENDING and loop.not_before > scene.at:
         return _LATE.format(loop.id)
     return _PARKED_ONLY

@@ -18,7 +18,7 @@ _MICRO_DIGITS = 6
 _MAX_DIGITS = 24
 MAX_PRIORITY = 1000
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
-_CURLY = ("\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u201a", "\u00ab", "\u00bb")
+CURLY = ("\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u201a", "\u00ab", "\u00bb")
 BUDGET_KEYS = ("tokens", "usd", "secs")
 
 
@@ -49,7 +49,7 @@ def read_command(findings: Findings, key: str, value: Marked) -> Command | None:
     """Read a command: a text for the shell, or a list that is the argument vector."""
     if isinstance(value, MarkedScalar):
         text = read_text(findings, key, value)
-        if text is not None and text.startswith(_CURLY):
+        if text is not None and text.startswith(CURLY):
             findings.refuse(value.at, f"{key}: begins with a curly quote, which no shell knows", "write plain quotes")
         if text is not None and not text.strip():
             findings.refuse(value.at, f"{key}: must not be empty", f"name a command, or leave `{key}` out")

@@ -65,7 +65,8 @@ def _loop(scene: Scene, loop_id: str) -> Loop:
 def _all_pending(scene: Scene, loop_ids: tuple[str, ...], verb: str, hint: str) -> list[Loop]:
     """Return some loops, each once; if any waits for no turn, all that do not are told together."""
     loops = [_loop(scene, loop_id) for loop_id in dict.fromkeys(loop_ids)]
-    wrong = [does_not_fit(scene, loop, verb, hint, of_below=True) for loop in loops if not loop.waits]
+    others = [loop for loop in loops if not loop.waits]
+    wrong = [does_not_fit(scene, each, verb, hint, of_below=True) for each in others]
     if wrong:
         raise UserError("", problems=[problem for each in wrong for problem in each.problems])
     return loops
@@ -235,7 +236,8 @@ def _of_awaiting(scene: Scene, event: e.LoopEvent, verb: str) -> e.LoopEvent:
     """Return an event that only a loop which waits for approval takes."""
     loop = _loop(scene, event.loop)
     if loop.status is not Status.AWAITING:
-        raise does_not_fit(scene, loop, verb, "only a loop that waits for approval can be decided on")
+        hint = "only a loop that waits for approval can be decided on"
+        raise does_not_fit(scene, loop, verb, hint)
     return event
 
 
@@ -250,7 +252,8 @@ def forget(scene: Scene, loop_id: str) -> Iterator[Event]:
     """Stop reminding of the landed work of an invalidated loop and of what was below it."""
     loop = _loop(scene, loop_id)
     if loop.status is not Status.INVALIDATED:
-        raise does_not_fit(scene, loop, "forget", "only a loop that is no longer declared can be forgotten")
+        hint = "only a loop that is no longer declared can be forgotten"
+        raise does_not_fit(scene, loop, "forget", hint)
     gone = [each for each in scene.tree.by_status[Status.INVALIDATED] if f"{each}/".startswith(f"{loop_id}/")]
     for each in sorted(gone):
         if each == loop_id or scene.loops[each].landed:

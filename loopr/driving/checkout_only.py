@@ -1,4 +1,4 @@
-"""Why a command found no file that it names: it was not committed, or nothing here can run it.
+"""Reasons for which a command found no file that it names: it was not committed, or cannot be run.
 
 Such a reason is read long after: it tells what was then.
 
@@ -41,7 +41,7 @@ _ASKS = frozenset({Failure.CONFIG, Failure.REFUSED})
 
 
 class _Tried(NamedTuple):
-    """A command that failed: where it ran, which paths it may want, what was printed, its texts."""
+    """A command that failed: its place, the paths that it may want, its output, its texts."""
 
     ground: Ground
     worktree: Path
@@ -125,6 +125,6 @@ def _not_there(kit: Kit, task: Task, tried: _Tried) -> str:
     if ignored_among(ground.users_door, [name]):
         return f"{name} was in your checkout, but git ignored it: {ground.include} may name it"
     if modes_among(ground, head_of(ground.top).commit or task.tip, [name]):
-        plan = task.loop.plan
-        return f"{name} was committed, but not yet on {ground.short_branch(plan)}: `loopr update {plan}`"
+        branch, update = ground.short_branch(task.loop.plan), f"loopr update {task.loop.plan}"
+        return f"{name} was committed, but not yet on {branch}: `{update}`"
     return f"{name} was in your checkout, but not committed"

@@ -134,13 +134,13 @@ def start_from_base(engine: Engine, workspace: Workspace, plan: str, wants: Want
 
 
 def other_inputs(workspace: Workspace, scene: Scene, plan: str) -> str:
-    """Say whose inputs are others on the base of a plan, nothing where nobody's are."""
+    """Name the loops with other inputs on the base of a plan, nothing where there are none."""
     gone = look(workspace, scene, plan) if has_inputs(scene, plan) else None
     return gone.words if gone is not None and gone.found.others else ""
 
 
 def foretold(workspace: Workspace, scene: Scene, plan: str) -> str:
-    """Say before a start that a plan lacks work of its base, and whose inputs are others there."""
+    """Say before a start that a plan lacks work of its base, and which loops have new inputs there."""
     bound, top = scene.shared.plans.get(plan), workspace.place.repository
     if bound is None or top is None or not bound.base_branch:
         return ""

@@ -112,7 +112,7 @@ def later_words(scene: Scene, top: str, entries: tuple[Entry, ...]) -> Iterator[
 
 
 def _count_later(scene: Scene, name: str, entry: Entry, found: dict[str, int]) -> None:
-    """Count the loops below an entry whose own is not complete, or below those within it."""
+    """Count the loops below an entry that is not complete, or below those within it."""
     loop = scene.loops.get(name)
     if loop is None or loop.status is Status.INVALIDATED:
         return

@@ -63,7 +63,8 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
         ensure_room(engine, plans)
         done = [_on_paper(engine, workspace, each, confirm, to_run) for each in plans]
         both = zip(plans, done, strict=True)
-        return Admitted(engine.forest, tuple(_foretold(engine, workspace, *each) for each in both), dry_run=True)
+        told = tuple(_foretold(engine, workspace, *each) for each in both)
+        return Admitted(engine.forest, told, dry_run=True)
 
 
 def _on_paper(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, to_run: bool) -> Enqueued:

@@ -5,7 +5,6 @@ Knows how each worktree gets one of its own. Must never make one.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 5
 _HOOKS = ("post_create", "pre_run", "post_run")
 _SETUP = "worktrees.setup"
+_MADE = "one is made anew in each worktree"
 
 
 class Outset(NamedTuple):
@@ -93,18 +93,6 @@ def steps_of(settings: Settings) -> Iterator[Command | None]:
     yield from (settings.hooks.get(name) for name in _HOOKS)
 
 
-def changes_modes(settings: Settings) -> bool:
-    """Say whether a command beside those of loops may make a script executable."""
-    texts = (each if isinstance(each, str) else " ".join(each or ()) for each in steps_of(settings))
-    return any("chmod" in each for each in texts)
-
-
-def made_programs(scripts: Sequence[str]) -> str:
-    """Return the command that makes scripts executable, for git as well as in the checkout."""
-    names = shlex.join(scripts[:MOST_NAMED])
-    return f"chmod +x {names} && git add --chmod=+x {names}"
-
-
 def within_of(outset: Outset) -> dict[str, str]:
     """Map files of an environment, which `land.check` names or a runner's file, to their folder.
 
@@ -133,24 +121,18 @@ def within_of(outset: Outset) -> dict[str, str]:
 
 def in_environment(outset: Outset, within: Mapping[str, str]) -> Iterator[str]:
     """Say of files in a virtual environment how each worktree gets its own."""
-    words = f"in a virtual environment: {few([*within])}"
-    if outset.is_set_up:
-        yield f"{words}; loops find none of them unless worktrees.setup makes them"
-        return
-    yield f"{words}; one is made anew in each worktree, in loopr.yml by"
-    yield f"  `{outset.made_anew(next(iter(within.values())))}`"
+    words = f"in a virtual environment: {few([*within])};"
+    with_setup = "loops find none of them unless worktrees.setup makes them"
+    yield from _with_cure(outset, words, with_setup, _MADE, next(iter(within.values())))
 
 
 def left_out_of(outset: Outset, folder: str) -> Iterator[str]:
     """Say that loops do not get an active virtual environment, unless the setup makes one there."""
     if not folder or folder in outset.words:
         return
-    words = f"loops do not get {folder}, which is active and runs the checkout's own files"
-    if outset.is_set_up:
-        yield f"{words}; what needs one finds it where worktrees.setup makes it"
-    else:
-        yield f"{words}; one is made anew in each worktree, in loopr.yml by"
-        yield f"  `{outset.made_anew(folder)}`"
+    words = f"loops do not get {folder}, which is active and runs the checkout's own files;"
+    with_setup = "what needs one finds it where worktrees.setup makes it"
+    yield from _with_cure(outset, words, with_setup, _MADE, folder)
 
 
 def copied(outset: Outset) -> Iterator[str]:
@@ -160,12 +142,24 @@ def copied(outset: Outset) -> Iterator[str]:
     top = outset.ground.top
     if top is not None and (folders := environments_among(top, outset.copied)):
         copies = f"{outset.ground.include} copies {few(folders)}"
-        words = f"{copies}, which runs the checkout's own files"
-        if outset.is_set_up:
-            yield f"{words}: leave it to worktrees.setup"
-        else:
-            yield f"{words}; leave it out there, and have each worktree make one, in loopr.yml by"
-            yield f"  `{outset.made_anew(folders[0])}`"
+        words = f"{copies}, which runs the checkout's own files;"
+        with_setup, else_so = "leave it to worktrees.setup", f"leave it out there; {_MADE}"
+        yield from _with_cure(outset, words, with_setup, else_so, folders[0])
+
+
+def _with_cure(
+    outset: Outset,
+    words: str,
+    with_setup: str,
+    otherwise: str,
+    folder: str,
+) -> Iterator[str]:
+    """End a remark on an environment: with a setup there is one to mend, else one to write."""
+    if outset.is_set_up:
+        yield f"{words} {with_setup}"
+        return
+    yield f"{words} {otherwise}, in loopr.yml by"
+    yield f"  `{outset.made_anew(folder)}`"
 
 
 def without_extra(outset: Outset) -> Iterator[str]:

@@ -34,7 +34,7 @@ class Newer(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Say whose inputs are others, and what does those again."""
+        """Name the loops with other inputs, and the command that does them again."""
         if self.clashes:
             return f"inputs changed: {some(self.loops)}; the base conflicts: `{self.command}` says how that is mended"
         them = "it" if len(self.loops) == 1 else "them"

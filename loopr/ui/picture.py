@@ -269,7 +269,7 @@ def _next(forest: Forest, tops: Sequence[str], now: int, is_home: IsHome) -> str
 
 
 def _begin_again(forest: Forest, tops: Sequence[str], now: int) -> str:
-    """Say what begins again where all that is left has failed or is parked; `start` does not.
+    """Name the verbs that go on where all that is left has failed or is parked; `start` does not.
 
     To retry the whole would bring back what a person has cancelled: there each loop is named.
     """

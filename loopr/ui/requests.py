@@ -140,7 +140,12 @@ def enqueue(
     return done._replace(put_back=back, remarks=remarks, edited=edited, **foretold)
 
 
-def _foretell(engine: Engine, workspace: Workspace, plan: Plan, to_run: Confirm | None) -> dict[str, Any]:
+def _foretell(
+    engine: Engine,
+    workspace: Workspace,
+    plan: Plan,
+    to_run: Confirm | None,
+) -> dict[str, Any]:
     """Name absent programs and texts that sh could not run; refuse to run without the programs.
 
     Where it is `to_run`, a person is asked about scripts that are not committed.

@@ -6,6 +6,7 @@ Must never commit anything, nor know what a command is for.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -18,12 +19,10 @@ from loopr.ui.begun import recipes_in, run_files_in, scripts_in
 from loopr.ui.environments import (
     MOST_NAMED,
     Outset,
-    changes_modes,
     copied,
     few,
     in_environment,
     left_out_of,
-    made_programs,
     outset_of,
     steps_of,
     within_of,
@@ -66,7 +65,7 @@ def uncommitted(engine: Engine, workspace: Workspace, plan: str) -> tuple[str, .
 
 
 def _behind(workspace: Workspace, scene: Scene, plan: str, paths: Sequence[str]) -> Iterator[str]:
-    """Say which files are committed here, and not yet on the branch of a plan that stays where it is."""
+    """Name files that are committed here, and not on the branch of a plan that stays there."""
     from loopr.ui.bases import look  # slow to import
 
     gone = look(workspace, scene, plan) if paths else None
@@ -75,7 +74,11 @@ def _behind(workspace: Workspace, scene: Scene, plan: str, paths: Sequence[str])
         yield f"not on {gone.ground.short_branch(plan)} as here: {few(paths)}; {brings}"
 
 
-def _only_here(outset: Outset, words: Sequence[str], behind: Callable[[Sequence[str]], Iterable[str]]) -> Iterator[str]:
+def _only_here(
+    outset: Outset,
+    words: Sequence[str],
+    behind: Callable[[Sequence[str]], Iterable[str]],
+) -> Iterator[str]:
     """Say which words are files here that the commit lacks, by the way they get to a worktree.
 
     Those `behind` are committed here.
@@ -133,10 +136,23 @@ def _scripts(outset: Outset, commands: Sequence[Command | None]) -> Iterator[str
         who = "worktrees.setup or a loop" if outset.is_set_up else "a loop"
         yield f"neither committed nor here: {few(nowhere)}; {fails} {who} makes it before"
     plain = [each for each in begun if modes.get(each) == PLAIN_FILE]
-    if plain and not changes_modes(outset.settings):
-        yield f"committed without the executable bit: {few(plain)}; `{made_programs(plain)}`, then commit"
+    if plain and not _changes_modes(outset.settings):
+        plainly = f"committed without the executable bit: {few(plain)}"
+        yield f"{plainly}; `{_made_programs(plain)}`, then commit"
     there = [each for each in begun if each in modes and each not in plain]
     yield from _without_interpreter(outset, there)
+
+
+def _changes_modes(settings: Settings) -> bool:
+    """Say whether a command beside those of loops may make a script executable."""
+    texts = (each if isinstance(each, str) else " ".join(each or ()) for each in steps_of(settings))
+    return any("chmod" in each for each in texts)
+
+
+def _made_programs(scripts: Sequence[str]) -> str:
+    """Return the command that makes scripts executable, for git as well as in the checkout."""
+    names = shlex.join(scripts[:MOST_NAMED])
+    return f"chmod +x {names} && git add --chmod=+x {names}"
 
 
 def _is_somewhere(outset: Outset, names: Sequence[str]) -> bool:

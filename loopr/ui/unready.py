@@ -1,7 +1,7 @@
 """Commands that begin a script which the commit that loops begin at does not have.
 
-What the plan itself or a setup may make is left out, so that a question is rarely asked in vain. Knows one commit and
-the checkout. Must never commit anything, nor look into a script.
+A file that the plan itself or a setup may make is left out, so that a question is rarely asked in
+vain. Knows one commit and the checkout. Must never commit anything, nor look into a script.
 """
 
 from __future__ import annotations
@@ -44,8 +44,13 @@ class Begun(NamedTuple):
     instead: tuple[str, ...] = ()
 
 
-def check_scripts(scene: Scene, workspace: Workspace, plan: Plan, confirm: Callable[[str], bool]) -> None:
-    """Refuse a plan whose commands begin scripts that are not committed, unless a person wants it."""
+def check_scripts(
+    scene: Scene,
+    workspace: Workspace,
+    plan: Plan,
+    confirm: Callable[[str], bool],
+) -> None:
+    """Refuse a plan with commands that begin uncommitted scripts, unless a person wants it."""
     problem = unready(scene, workspace, plan)
     if problem is not None and not confirm(f"{problem.where} {problem.message}"):
         raise PlanError("", problems=[problem])
@@ -67,8 +72,8 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
     base = workspace.start_point(top, plan.artifact.project)
     if bound is not None and bound.base_branch:
         base = head_of(top, bound.base_branch)
-    commits = [(stands_at(ground, scene, plan.id) or bound.base_commit) if bound else "", base.commit]
-    absent = _absent(ground, list(filter(None, commits)), named)
+    stands = (stands_at(ground, scene, plan.id) or bound.base_commit) if bound else ""
+    absent = _absent(ground, list(filter(None, [stands, base.commit])), named)
     if not absent:
         return None
     first = next(at for path, at in named.items() if path in absent)
@@ -106,14 +111,16 @@ def _is_made(path: str, texts: Mapping[str, set[str]]) -> bool:
 
 
 def _installs(command: Command | None) -> bool:
-    """Say whether a command that prepares a worktree only installs what others have made."""
-    return all(not words or _INSTALLS.fullmatch(" ".join(words)) for words, _ in begun_in(text_of(command)))
+    """Say whether a command that prepares a worktree only installs packages."""
+    begun = (" ".join(words) for words, _ in begun_in(text_of(command)))
+    return all(not each or _INSTALLS.fullmatch(each) for each in begun)
 
 
 def _is_own(top: Path, path: str) -> bool:
-    """Say whether a path is a file of the checkout itself: not behind a link, nor of another repository."""
+    """Say whether a path is a file of the checkout itself, not of another repository or a link."""
     above = [top / each for each in PurePosixPath(path).parents if str(each) != "."]
-    return (top / path).is_file() and not any(each.is_symlink() or (each / ".git").exists() for each in above)
+    elsewhere = any(each.is_symlink() or (each / ".git").exists() for each in above)
+    return (top / path).is_file() and not elsewhere
 
 
 def _commands(scene: Scene, workspace: Workspace, plan: Plan) -> Iterator[tuple[Command, str, str]]:

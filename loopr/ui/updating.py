@@ -98,7 +98,7 @@ def take_in(engine: Engine, workspace: Workspace, case: Case, say: Callable[[str
 def _note(engine: Engine, found: Updated) -> None:
     """Have it remembered why a plan has not taken its base; take it back where that has nothing.
 
-    Its cure names commits that are others once something more has landed: the verb tells the one of now.
+    Its cure names commits that are others once more has landed: the verb tells that of now.
     """
     why = "; ".join(each.message for each in found.problems)
     told = f"{why} (`loopr update {found.plan}` says how that is mended)"

@@ -297,9 +297,8 @@ def problems(scene: Scene) -> list[Row]:
     for status in (Status.PARKED, Status.FAILED):
         for loop_id in sorted(scene.tree.by_status[status]):
             loop = scene.loops[loop_id]
-            found.append(
-                {"place": f"{loop_id} ({status})", "text": loop.reason or "no reason was given", "loop": loop_id}
-            )
+            text = loop.reason or "no reason was given"
+            found.append({"place": f"{loop_id} ({status})", "text": text, "loop": loop_id})
     for loop_id in sorted(scene.tree.by_status[Status.INVALIDATED]):
         loop = scene.loops[loop_id]
         if loop.landed:
@@ -311,11 +310,12 @@ def _stays(scene: Scene, loop: Loop) -> str:
     """Say where the landed work of an undeclared loop is, and which command takes it away."""
     branch, bound = f"{scene.policy.branch_prefix}{loop.plan}", scene.shared.plans.get(loop.plan)
     on = f" on {bound.base_branch}" if bound is not None and bound.base_branch else ""
-    revert = f"once home, `git revert {loop.landed}`{on} takes it away where nothing else counts on it"
+    undo = f"once home, `git revert {loop.landed}`{on} takes it away"
     if loop.generation > 1:  # its earlier work was done again, or anew
         names = f"`git log --grep 'Loopr-Loop: {loop.id}$' {branch}` names its commits"
-        revert = f"{names}; once home, `git revert`{on} takes them away where nothing else counts on them"
-    said = (revert, anew_words(scene, loop), f"`loopr gc --forget {loop.id}` ends this line")
+        undo = f"{names}; once home, `git revert`{on} takes them away"
+    undo += " where nothing else counts on that"
+    said = (undo, anew_words(scene, loop), f"`loopr gc --forget {loop.id}` ends this line")
     head = f"it is no longer declared, and what it has landed is in the history of {branch}"
     return f"{head}: {'; '.join(filter(None, said))}"
 

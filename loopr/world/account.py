@@ -1,6 +1,6 @@
-"""Which account this process runs under, by its name: how a person is called who is named by nothing else.
+"""The name of the account that this process runs under: a person has no other here.
 
-Must never know what is asked in that name.
+Must never know the use of that name.
 """
 
 from __future__ import annotations

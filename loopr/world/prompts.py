@@ -49,7 +49,8 @@ class Iteration:
 
     `child` is the type of the children that the artifact declares, None for a leaf, and `children_key` the key under
     which it does; `implies_child` if it may leave them out. `feedback` is bounded already, `generation` above 1 if
-    it is done anew, with `has_landed` where work of it has landed before. Paths are as the command may use them.
+    it is done anew, with `has_landed` where work of it has landed before. Paths are as the command
+    may use them.
     """
 
     loop_id: str

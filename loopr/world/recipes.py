@@ -1,4 +1,4 @@
-"""What the files of runners such as make have a command run: the lines behind `make test`.
+"""The lines that files of runners such as make have a command run: those behind `make test`.
 
 Knows how make and just write rules and variables, and package.json its scripts. Must never run one,
 nor know which files there are.
@@ -62,7 +62,7 @@ class Line(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """What each rule of a runner's file needs and runs, and the names of rules in order."""
+    """The needs and the lines of each rule of a runner's file, and the names of rules in order."""
 
     needs: dict[str, list[str]]
     lines: dict[str, list[Line]]
@@ -91,9 +91,14 @@ def lines_behind(command: Command | None, read: Read) -> list[Line]:
     for call in _CALL.finditer(text):
         words = [each.strip("'\"") for each in call["words"].split()]
         if not any(map(NAMES_ONE.fullmatch, words)):
-            goals = [each for each in words if not each.startswith("-") and "=" not in each and each not in _RUNS]
+            goals = [each for each in words if _is_goal(each)]
             found.update(dict.fromkeys(_behind(RUNNERS[call["program"]], goals, read)))
     return list(found)
+
+
+def _is_goal(word: str) -> bool:
+    """Say whether a word after a runner names a rule: it is no option, no variable, and no verb."""
+    return not word.startswith("-") and "=" not in word and word not in _RUNS
 
 
 def goes_elsewhere(text: str) -> bool:
@@ -167,7 +172,8 @@ def _rules(file: str, text: str) -> _Rules:
     """Read the rules of a runner's file, their variables put in."""
     rows = [(number, row[:_LONGEST]) for number, row in enumerate(text.splitlines(), 1)]
     sets = [found for _, row in rows if (found := _SET.fullmatch(row.rstrip()))]
-    values = _HERE | {each["name"]: each["value"].strip().strip("'\"")[:_LONGEST_VALUE] for each in sets}
+    bare = {each["name"]: each["value"].strip().strip("'\"") for each in sets}
+    values = _HERE | {name: value[:_LONGEST_VALUE] for name, value in bare.items()}
     rules, names = _Rules({}, {}, []), list[str]()
     for number, row in rows:
         if row[:1].isspace():
@@ -192,10 +198,10 @@ def _lines(file: str, number: int, text: str) -> list[Line]:
 
 
 def _put_in(text: str, values: Mapping[str, str]) -> str:
-    """Put the values of variables into a text; one that is not known stays, and so does all that is too long."""
+    """Put the values of variables into a text, as far as it is long; an unknown one stays."""
     for _ in range(_MOST_TIMES):
-        before = text
-        text = _USE.sub(lambda found: values.get(found[1] or found[2], found[0]), text[:_LONGEST])[:_LONGEST]
+        before, text = text, text[:_LONGEST]
+        text = _USE.sub(lambda found: values.get(found[1] or found[2], found[0]), text)[:_LONGEST]
         if text == before:
             break
     return text

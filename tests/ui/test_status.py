@@ -181,7 +181,7 @@ def test_landed_work_that_nobody_declares_is_remembered(shop: Desk) -> None:
     answer = shop.start(flat(["b"]), "plan.md", "--yes")
     stays = "what p/a has landed stays on loopr/p: `loopr status` says what takes it away"
     assert f"  {stays}" in answer.err.splitlines()
-    revert = "once home, `git revert c0ffee` on main takes it away where nothing else counts on it"
+    revert = "once home, `git revert c0ffee` on main takes it away where nothing else counts on that"
     assert stayed(shop) == f"{STAYS}{revert}; `loopr gc --forget p/a` ends this line"
 
 
@@ -209,7 +209,7 @@ def test_all_that_a_loop_has_landed_is_named(shop: Desk) -> None:
     assert shop.loop("p/a").generation == 2
     shop.start("---\nid: p\ncodes: [b]\n---\n", "plan.md", "--yes")
     names = "`git log --grep 'Loopr-Loop: p/a$' loopr/p` names its commits"
-    revert = "once home, `git revert` on main takes them away where nothing else counts on them"
+    revert = "once home, `git revert` on main takes them away where nothing else counts on that"
     assert stayed(shop) == f"{STAYS}{names}; {revert}; `loopr gc --forget p/a` ends this line"
 
 

@@ -171,7 +171,7 @@ def test_a_copied_virtual_environment(desk: Desk, words: str) -> None:
     assert MADE in said
     assert "in a virtual environment" not in said
     said = said_of(desk, "true", settings=MADE + "\n")
-    assert f"{told}: leave it to worktrees.setup" in said
+    assert f"{told}; leave it to worktrees.setup" in said
     desk.write(".worktreeinclude", ".env\n")
     assert "copies" not in said_of(desk, "true")
 

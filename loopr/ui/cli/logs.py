@@ -263,7 +263,8 @@ def _how_old(frame: Frame, chosen: Chosen) -> str:
     if chosen.generation != loop.generation:
         is_all = newest is None or newest.generation != loop.generation
         since = "; since then no try of it has any output" if is_all else ""
-        return f"this is try {chosen.attempt}, of the work before {loop.id} was to be done anew{since}"
+        before = f"of the work before {loop.id} was to be done anew"
+        return f"this is try {chosen.attempt}, {before}{since}"
     shown = newest.attempt if newest is not None else chosen.attempt
     if loop.lease is not None and loop.lease.attempt > shown:
         return f"try {loop.lease.attempt} has no output yet; this is try {chosen.attempt}"

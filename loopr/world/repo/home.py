@@ -82,14 +82,16 @@ def _joined(
 
 
 def by_hand(ground: Ground, plan: str, stands: str, commit: str) -> str:
-    """Say what to type where a commit conflicts with a plan's branch: it is resolved beside that, and then adopted.
+    """Return the commands for a commit that conflicts with a plan's branch.
 
-    The folder is one that is not there yet, seen from the top of the checkout.
+    It is resolved beside that, in a folder that is not there yet, and then adopted. Paths are seen
+    from the top of the checkout.
     """
     names = (f"{plan}-merge{f'-{each}' if each > 1 else ''}" for each in count(1))
     top = ground.top
-    room = f"../{next(each for each in names if top is None or not os.path.lexists(top.parent / each))}"
-    lines = f"git worktree add --detach {room} {stands[:12]} && cd {room} && git merge {commit}"
+    free = next(each for each in names if top is None or not os.path.lexists(top.parent / each))
+    made = f"git worktree add --detach ../{free} {stands[:12]}"
+    lines = f"{made} && cd ../{free} && git merge {commit}"
     return f"`{lines}`, mend and commit it there, then `loopr adopt {plan} HEAD`"
 
 

@@ -1,8 +1,9 @@
 """Copies of the files that all worktrees share, kept beside the state: what they were can be put back as a whole.
 
-Kept at each look that finds them sound, for their owner alone, since settings may hold secrets. Asked about are the
-very bytes that are kept: a command may write between a look and the copy. What is put back takes nothing away: what
-lay there is set aside, and named. Must never know who changed a file.
+Kept at each look that finds them sound, for their owner alone, since settings may hold secrets.
+The very bytes that are kept are asked about: a command may write between a look and the copy. What
+is put back takes nothing away: what lay there is set aside, and named. Must never know who changed
+a file.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def keep(ground: Ground, names: Iterable[str], is_sound: Callable[[str, bytes], 
     folder, wanted = _folder(ground), set(names)
     for name in wanted:
         content, copy = read_regular(ground.common / name), folder / name
-        if content is None or len(content) > MOST_BYTES or digest_of_bytes(content) == digest_of(copy).rstrip("x"):
+        if content is None or len(content) > MOST_BYTES:
             continue
-        if is_sound(name, content):
+        if digest_of_bytes(content) != digest_of(copy).rstrip("x") and is_sound(name, content):
             _write(copy, content)
     for copy in folder.rglob("*"):
         if copy.is_file() and copy.relative_to(folder).as_posix() not in wanted | {SEEN, PROGRAMS}:

@@ -1,4 +1,4 @@
-"""What pip has to install so that the tests of a Python project run: extra, group, lists, programs.
+"""The packages that the tests of a Python project need: an extra, a group, lists, programs.
 
 Reads the files at the top of a checkout. Must never install anything, nor know where.
 """
@@ -40,7 +40,7 @@ class _Project(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """What a list of requirements names: the lists that it includes, and all that it leads to."""
+    """A list of requirements: the lists that it includes, and all packages that it leads to."""
 
     lists: frozenset[str]
     needs: tuple[str, ...]

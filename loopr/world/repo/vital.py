@@ -38,7 +38,7 @@ def unsound(ground: Ground) -> Iterator[tuple[str, str]]:
 
 
 def is_sound(name: str, content: bytes) -> bool:
-    """Say whether git can work with what a vital file holds; of settings only git itself can tell."""
+    """Say whether git can work with the content of a vital file; only git can tell of settings."""
     text = os.fsdecode(content).strip()
     if name == HEAD:
         return _HEAD.fullmatch(text) is not None

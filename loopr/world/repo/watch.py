@@ -177,7 +177,7 @@ _SETTINGS: dict[tuple[str, str], Settings] = {}
 
 
 def is_as_seen(ground: Ground, sight: Sight, name: str, content: bytes) -> bool:
-    """Say whether a look has seen a file hold just this; where it saw none, there is nothing to hold against it."""
+    """Say whether a look has seen a file with this content; one that it has not seen counts too."""
     digest = digest_of_bytes(content)
     if name in sight.settings:
         return any((ground.prefix, each) in _SETTINGS for each in (digest, f"{digest}x"))
