@@ -38,10 +38,12 @@ from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.processes.strays import living_in
 from loopr.world.repo.branches import ensure_plan
+from loopr.world.repo.checkouts import read_whole
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import copy_included
 from loopr.world.repo.landing import take_over, take_together
+from loopr.world.repo.named import text_at
 from loopr.world.repo.newer import make_newer
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
@@ -97,16 +99,8 @@ def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
 
 def run_after(kit: Kit, task: Task, base: str) -> Generator[Asked, Any, None]:
     """Run what is to run after a command, before its work is committed; how that ends changes nothing."""
-    yield from run_after_command(kit, task, Spot(folder_of(kit, task), base), lambda: _commit_before(kit, task))
-
-
-def _commit_before(kit: Kit, task: Task) -> None:
-    """Commit before `post_run`; which files had a conflict is still known afterwards."""
-    files = _conflicted(kit, task)
-    if files:
-        said = kit.runs.circumstances(task.name, task.attempt)
-        kit.runs.note_circumstances(task.name, task.attempt, **said | {CONFLICTED: "\0".join(files)})
-    _commit(kit, task, folder_of(kit, task))
+    spot = Spot(folder_of(kit, task), base)
+    yield from run_after_command(kit, task, spot, lambda: _commit(kit, task, spot.folder))
 
 
 def _skip_command(kit: Kit, task: Task) -> Act:
@@ -214,6 +208,8 @@ def _note_spot(kit: Kit, task: Task, spot: Spot) -> Spot:
     """Write down where an attempt works, and which iteration it is."""
     folder = os.path.relpath(spot.folder, kit.place.root)
     said = {FOLDER: folder, BASE: spot.base_commit, "iteration": str(task.loop.iteration)}
+    before = kit.runs.circumstances(task.name, task.attempt - 1)
+    said |= {CONFLICTED: before[CONFLICTED]} if CONFLICTED in before else {}
     if task.loop.lease is not None and task.loop.lease.expires_at is not None:
         said[HOLDER] = task.loop.lease.holder
     elif task.preset is not None:
@@ -305,28 +301,33 @@ def receive(kit: Kit, task: Task) -> list[Problem]:
 
 
 def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
-    """Commit what an attempt left, and say what of it cannot stay so."""
+    """Commit what an attempt left, and say what of it cannot stay so.
+
+    Files that still have the markers of a conflict are noted: the next attempts work on them.
+    """
     ground = kit.ground_of(task)
     if ground is None:
         return []
-    conflicted = _conflicted(kit, task)
-    base = kit.runs.circumstances(task.name, task.attempt).get(BASE, "")
-    committed: Committed = commit_attempt(ground, task.name, task.attempt, message_of(kit, task), base)
-    problems = list(committed.refused)
-    for path in conflicted:
-        file = folder / path
-        if file.is_file() and not file.is_symlink() and _MARKER.search(file.read_bytes()):
-            problems.append(Problem("still has conflict markers", path, "mend the conflict and take them out"))
-    return problems
-
-
-def _conflicted(kit: Kit, task: Task) -> list[str]:
-    """List the files in which an attempt was given a conflict to mend."""
-    ground = kit.ground_of(task)
-    record = read_record(ground, task.name) if ground is not None else None
+    record, said = read_record(ground, task.name), kit.runs.circumstances(task.name, task.attempt)
+    given = said.get(CONFLICTED, "").split("\0")
     if record is not None and record.attempt < task.attempt:
-        return list(record.clash.files)
-    return list(filter(None, kit.runs.circumstances(task.name, task.attempt).get(CONFLICTED, "").split("\0")))
+        given = list(record.clash.files)
+    base, message = said.get(BASE, ""), message_of(kit, task)
+    committed: Committed = commit_attempt(ground, task.name, task.attempt, message, base)
+    marked = [path for path in given if path and _is_marked(ground, task, folder / path, path)]
+    if marked or CONFLICTED in said:
+        left = said | {CONFLICTED: "\0".join(marked)}
+        kit.runs.note_circumstances(task.name, task.attempt, **left)
+    mend = "mend the conflict and take them out"
+    found = (Problem("still has conflict markers", path, mend) for path in marked)
+    return [*committed.refused, *found]
+
+
+def _is_marked(ground: Ground, task: Task, file: Path, path: str) -> bool:
+    """Say whether a file has markers of a conflict, which it has not on the plan's branch."""
+    if file.is_symlink() or not (text := read_whole(file)) or not _MARKER.search(text):
+        return False
+    return not _MARKER.search(text_at(ground, task.tip, path).encode())
 
 
 def message_of(kit: Kit, task: Task) -> Message:

@@ -81,6 +81,52 @@ def test_markers_that_are_left_are_refused(repo: Repo) -> None:
     assert repo.on_branch("demo", "lines") == "one\ntwo of a and b\nthree"
 
 
+def test_a_conflict_that_is_never_mended_is_the_reason(repo: Repo) -> None:
+    """A command that fails for the markers, each time with other words, is told by the markers, and soon over."""
+    script = """
+    if test "$LOOPR_ITERATION" = 1; then tell "$name"; wait_at "gate.$name"; fi
+    if grep -q '<<<' lines; then echo "cannot read lines, pid $$"; exit 3; fi
+    sed "s/two/two of $name/" lines > new; cat new > lines; rm new
+    """
+    plan(repo, "a b", script)
+    gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gates["a"].open()
+    repo.loopr("wait", "demo/a")
+    gates["b"].open()
+    process.ended(1)
+    loop, why = repo.loops()["demo/b"], " ".join(repo.loopr("why", "demo/b").out.split())
+    assert loop["reason"].startswith("lines still has conflict markers"), loop
+    assert loop["iteration"] < 6, "the same answer to the same work says enough"
+    both = "`loopr retry demo/b` begins again in its worktree, `loopr retry --fresh demo/b` in a new one"
+    assert both in why
+    repo.loopr("retry", "--fresh", "demo/b", "--yes")
+    repo.loopr("run")
+    assert repo.on_branch("demo", "lines") == "one\ntwo of b of a\nthree"
+
+
+def test_markers_of_the_plan_itself_are_no_conflict(repo: Repo) -> None:
+    """A file that shows markers, as a page about git does, may keep those that it had."""
+    script = """
+    if test "$LOOPR_ITERATION" = 1; then tell "$name"; wait_at "gate.$name"; fi
+    { printf '<<<<<<< ours\\n=======\\n>>>>>>> theirs\\n'; echo "of $name"; } > shown
+    """
+    plan(repo, "a b", script)
+    gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
+    repo.write({"shown": "<<<<<<< ours\n=======\n>>>>>>> theirs\n"})
+    repo.git("add", "shown")
+    repo.git("commit", "--quiet", "--message=shown")
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gates["a"].open()
+    repo.loopr("wait", "demo/a")
+    gates["b"].open()
+    process.ended()
+    assert repo.on_branch("demo", "shown").endswith("of b")
+    assert repo.loops()["demo/b"]["conflicts"] == 1
+
+
 def test_conflicts_with_what_lands_meanwhile_park_nobody(repo: Repo) -> None:
     """Whoever conflicts each time another lands mends it each time: such a conflict is an iteration, and no more."""
     script = """
