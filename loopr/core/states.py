@@ -68,10 +68,7 @@ def _state_words(scene: Scene, loop: Loop) -> str:
     if loop.status is Status.LANDING:
         return _landing(scene, loop)
     reason = loop.reason or "no reason was given"
-    words = _STATE_WORDS[loop.status].format(id=loop.id, attempt=loop.attempt, reason=reason)
-    if loop.status is Status.FAILED and loop.conflict_tip:  # its worktree may still have the markers
-        return f"{words} in its worktree, `loopr retry --fresh {loop.id}` in a new one"
-    return words
+    return _STATE_WORDS[loop.status].format(id=loop.id, attempt=loop.attempt, reason=reason)
 
 
 def complete_words(scene: Scene, loop: Loop) -> str:

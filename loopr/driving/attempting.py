@@ -6,7 +6,6 @@ Begun again after a crash, it follows the command that runs already, or reads ho
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Callable, Generator
 from contextlib import suppress
@@ -22,6 +21,7 @@ from loopr.core.plan_observations import PlanStands, TipsFound
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until, insist
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.checkout_only import with_checkout
+from loopr.driving.clashes import NO_CLASH, Clashing, left_before, left_now, look_at
 from loopr.driving.handovers import keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.lookout import blame, tell_changed
@@ -37,13 +37,11 @@ from loopr.grounds import claim
 from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.processes.strays import living_in
-from loopr.world.repo.branches import ensure_plan
-from loopr.world.repo.checkouts import read_whole
+from loopr.world.repo.branches import ensure_plan, loop_tip
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import copy_included
-from loopr.world.repo.landing import take_over, take_together
-from loopr.world.repo.named import text_at
+from loopr.world.repo.landing import begin_again, take_over, take_together
 from loopr.world.repo.newer import make_newer
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
@@ -54,9 +52,7 @@ from loopr.world.repo.worktrees import take
 from loopr.world.result_file import read_advice
 from loopr.world.runs import BASE, CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
 
-CONFLICTED = "conflicted"
 TRIES_TOGETHER = 32  # commits that a loop has of its own, at most: git walks them
-_MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 _VERDICTS = (Failure.REFUSED, Failure.CONFLICT)
 Made = TypeVar("Made")
 
@@ -191,25 +187,33 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
         sentry.begin(task.loop.lease_id)
     set_deserted_aside(kit.runs, ground, task.name, task.attempt)
     worktree = take(ground, task.name, task.tip, living_in, known=bool(task.loop.base_commit))
-    if not worktree.fresh and read_record(ground, task.name) is None:  # what is there may be all there is of it
+    record = read_record(ground, task.name)
+    if not worktree.fresh and record is None:  # what is there may be all there is of it
         commit_attempt(ground, task.name, task.attempt - 1, message_of(kit, task))
-    base = worktree.tip
-    if not (worktree.fresh and worktree.tip == task.tip):
+    base, folder = worktree.tip, worktree.folder
+    if record is not None:
+        given = look_at(ground, task, folder, record.clash.files)
+        return _note_spot(kit, task, Spot(folder, base), given)
+    left = left_before(kit, task, ground, folder)
+    if left.clashing.files and not left.untouched:
+        return _note_spot(kit, task, Spot(folder, loop_tip(ground, task.name)), left.clashing)
+    if left.untouched:
+        base = begin_again(ground, task.name, task.tip)
+    elif not (worktree.fresh and worktree.tip == task.tip):
         if task.attempt % TRIES_TOGETHER == 0 and kit.settings.land.history != "merge":
             take_together(ground, task.name, task.tip, kit.clock())
         put_steps_back(kit, task, ground, lambda: None)  # all is committed
         base = take_over(ground, task.name, task.tip, kit.clock()).tip
     if worktree.fresh and task.loop.landed:  # it is done again
-        make_newer(ground, worktree.folder, task.loop.landed, base)
-    return _note_spot(kit, task, Spot(worktree.folder, base))
+        make_newer(ground, folder, task.loop.landed, base)
+    return _note_spot(kit, task, Spot(folder, base))
 
 
-def _note_spot(kit: Kit, task: Task, spot: Spot) -> Spot:
-    """Write down where an attempt works, and which iteration it is."""
+def _note_spot(kit: Kit, task: Task, spot: Spot, given: Clashing = NO_CLASH) -> Spot:
+    """Write down where an attempt works, which iteration it is, and the conflict that it is given."""
     folder = os.path.relpath(spot.folder, kit.place.root)
     said = {FOLDER: folder, BASE: spot.base_commit, "iteration": str(task.loop.iteration)}
-    before = kit.runs.circumstances(task.name, task.attempt - 1)
-    said |= {CONFLICTED: before[CONFLICTED]} if CONFLICTED in before else {}
+    said |= given.noted
     if task.loop.lease is not None and task.loop.lease.expires_at is not None:
         said[HOLDER] = task.loop.lease.holder
     elif task.preset is not None:
@@ -301,33 +305,14 @@ def receive(kit: Kit, task: Task) -> list[Problem]:
 
 
 def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
-    """Commit what an attempt left, and say what of it cannot stay so.
-
-    Files that still have the markers of a conflict are noted: the next attempts work on them.
-    """
+    """Commit what an attempt left, and say what of it cannot stay so."""
     ground = kit.ground_of(task)
     if ground is None:
         return []
-    record, said = read_record(ground, task.name), kit.runs.circumstances(task.name, task.attempt)
-    given = said.get(CONFLICTED, "").split("\0")
-    if record is not None and record.attempt < task.attempt:
-        given = list(record.clash.files)
-    base, message = said.get(BASE, ""), message_of(kit, task)
+    base = kit.runs.circumstances(task.name, task.attempt).get(BASE, "")
+    message = message_of(kit, task)
     committed: Committed = commit_attempt(ground, task.name, task.attempt, message, base)
-    marked = [path for path in given if path and _is_marked(ground, task, folder / path, path)]
-    if marked or CONFLICTED in said:
-        left = said | {CONFLICTED: "\0".join(marked)}
-        kit.runs.note_circumstances(task.name, task.attempt, **left)
-    mend = "mend the conflict and take them out"
-    found = (Problem("still has conflict markers", path, mend) for path in marked)
-    return [*committed.refused, *found]
-
-
-def _is_marked(ground: Ground, task: Task, file: Path, path: str) -> bool:
-    """Say whether a file has markers of a conflict, which it has not on the plan's branch."""
-    if file.is_symlink() or not (text := read_whole(file)) or not _MARKER.search(text):
-        return False
-    return not _MARKER.search(text_at(ground, task.tip, path).encode())
+    return [*committed.refused, *left_now(kit, task, ground, folder)]
 
 
 def message_of(kit: Kit, task: Task) -> Message:

@@ -67,7 +67,7 @@ def test_a_conflict_is_mended(repo: Repo) -> None:
 
 
 def test_markers_that_are_left_are_refused(repo: Repo) -> None:
-    """A conflict whose markers are still there after the next try is a refusal that names the file."""
+    """A conflict that the next try has left is a refusal that names the file."""
     plan(repo, "a b", f"IDLE=2\n{STUBBORN}")
     gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
     process = repo.begin("start", "plan.md")
@@ -76,32 +76,78 @@ def test_markers_that_are_left_are_refused(repo: Repo) -> None:
     repo.loopr("wait", "demo/a")
     gates["b"].open()
     process.ended()
-    assert "conflict markers" in repo.note("feedback.b.3")
+    assert "lines was left in conflict" in repo.note("feedback.b.3")
     assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 3, 3)]
     assert repo.on_branch("demo", "lines") == "one\ntwo of a and b\nthree"
 
 
-def test_a_conflict_that_is_never_mended_is_the_reason(repo: Repo) -> None:
-    """A command that fails for the markers, each time with other words, is told by the markers, and soon over."""
-    script = """
-    if test "$LOOPR_ITERATION" = 1; then tell "$name"; wait_at "gate.$name"; fi
-    if grep -q '<<<' lines; then echo "cannot read lines, pid $$"; exit 3; fi
-    sed "s/two/two of $name/" lines > new; cat new > lines; rm new
-    """
-    plan(repo, "a b", script)
+SCRIPT = """
+if test "$LOOPR_ITERATION" = 1; then tell "$name"; wait_at "gate.$name"; fi
+if grep -q '<<<' lines; then echo "cannot read lines, pid $$"; exit 3; fi
+sed "s/two/two of $name/" lines > new; cat new > lines; rm new
+"""
+
+
+def side_by_side(repo: Repo, code: int = 0) -> None:
+    """Let two loops change the same file, of which the first lands before the second has ended."""
     gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
     process = repo.begin("start", "plan.md")
     repo.heard(2)
     gates["a"].open()
     repo.loopr("wait", "demo/a")
     gates["b"].open()
-    process.ended(1)
-    loop, why = repo.loops()["demo/b"], " ".join(repo.loopr("why", "demo/b").out.split())
-    assert loop["reason"].startswith("lines still has conflict markers"), loop
-    assert loop["iteration"] < 6, "the same answer to the same work says enough"
-    both = "`loopr retry demo/b` begins again in its worktree, `loopr retry --fresh demo/b` in a new one"
-    assert both in why
-    repo.loopr("retry", "--fresh", "demo/b", "--yes")
+    process.ended(code)
+
+
+def test_a_script_that_mends_nothing_begins_again(repo: Repo) -> None:
+    """A command that knows its own change only makes it on the plan's new tip, after one try in vain."""
+    plan(repo, "a b", SCRIPT)
+    side_by_side(repo)
+    assert repo.on_branch("demo", "lines") == "one\ntwo of b of a\nthree"
+    assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 3, 3)]
+    said = repo.note("feedback.b.3")
+    assert "lines was left in conflict" in said and "at the plan's tip" in said
+    kept = repo.git("for-each-ref", "--format=%(refname)", "refs/loopr/backup/demo.b.g1").split()
+    assert any("<<<<<<<" in repo.git("show", f"{each}:lines") for each in kept), "as the try left it"
+
+
+def test_a_conflict_is_mended_bit_by_bit(repo: Repo) -> None:
+    """A try that mends one of two files goes on with the other, and nothing is merged into markers."""
+    script = """
+    if test "$LOOPR_ITERATION" = 1; then
+      tell "$name"; wait_at "gate.$name"; echo "$name" | tee lines > other
+    elif test "$LOOPR_ITERATION" = 2; then
+      echo mended > lines; cp other "$DESK/other.$name"
+      echo later > "$LOOPR_WORKSPACE/sides"
+    else
+      cmp other "$DESK/other.$name" || exit 9
+      echo mended > other
+    fi
+    """
+    plan(repo, "a b", script)
+    side_by_side(repo)
+    assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 3, 3)]
+    assert "other still has conflict markers (mend" in repo.note("feedback.b.3")
+    assert (repo.on_branch("demo", "lines"), repo.on_branch("demo", "other")) == ("mended", "mended")
+
+
+def test_a_person_mends_a_conflict(repo: Repo) -> None:
+    """A person who edits the files in the worktree of a loop that has failed finds that edit landed."""
+    plan(repo, "a b", SCRIPT, ", max_iterations: 2")
+    side_by_side(repo, code=1)
+    loop = repo.loops()["demo/b"]
+    assert loop["status"] == "failed" and "lines was left in conflict" in loop["reason"]
+    (repo.root / "worktrees" / "demo.b.g1" / "lines").write_text("one\nmended\nthree\n")
+    repo.loopr("retry", "demo/b")
+    repo.loopr("run")
+    assert repo.on_branch("demo", "lines") == "one\nmended\nthree"
+
+
+def test_a_retry_begins_again(repo: Repo) -> None:
+    """Where nobody has mended it, the try after `retry` begins without the conflict, as was said."""
+    plan(repo, "a b", SCRIPT, ", max_iterations: 2")
+    side_by_side(repo, code=1)
+    repo.loopr("retry", "demo/b")
     repo.loopr("run")
     assert repo.on_branch("demo", "lines") == "one\ntwo of b of a\nthree"
 
@@ -113,16 +159,10 @@ def test_markers_of_the_plan_itself_are_no_conflict(repo: Repo) -> None:
     { printf '<<<<<<< ours\\n=======\\n>>>>>>> theirs\\n'; echo "of $name"; } > shown
     """
     plan(repo, "a b", script)
-    gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
     repo.write({"shown": "<<<<<<< ours\n=======\n>>>>>>> theirs\n"})
     repo.git("add", "shown")
     repo.git("commit", "--quiet", "--message=shown")
-    process = repo.begin("start", "plan.md")
-    repo.heard(2)
-    gates["a"].open()
-    repo.loopr("wait", "demo/a")
-    gates["b"].open()
-    process.ended()
+    side_by_side(repo)
     assert repo.on_branch("demo", "shown").endswith("of b")
     assert repo.loops()["demo/b"]["conflicts"] == 1
 

@@ -126,9 +126,9 @@ def test_an_unmended_conflict_is_found_beside_a_hook(repo: Repo) -> None:
     repo.heard(1)
     repo.until("landed")
     gate.open()
-    process.ended(1)
+    process.ended()
     told = [each["data"]["reason"] for each in repo.events("refused")]
-    assert any("still has conflict markers" in each for each in told), told
+    assert any("both was left in conflict" in each for each in told), told
     assert repo.on_branch("demo", "both") == "b"
 
 

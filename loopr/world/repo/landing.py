@@ -123,6 +123,17 @@ def take_over(ground: Ground, name: str, stands: str, at_ms: int) -> Taken:
         return Taken("moved", tip)
 
 
+def begin_again(ground: Ground, name: str, stands: str) -> str:
+    """Bring a loop at rest to its plan's tip, and return that; a ref keeps all that it has made."""
+    with opened(ground, need_slot(ground, name)) as at:
+        finish(at)
+        remove(at.admin / LAST_LOOP)  # a command follows
+        tip = loop_tip(ground, name)
+        put_refs(at.door, [Move(backup_ref(name, tip), tip)], "loopr: keep")
+        lay(at, Laying(stands))
+    return stands
+
+
 def take_together(ground: Ground, name: str, stands: str, at_ms: int) -> None:
     """Make one commit of all tries of a loop at rest, so that git has little to walk; they are kept.
 
