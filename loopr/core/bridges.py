@@ -28,7 +28,8 @@ OURS: Mapping[str, tuple[str, ...]] = {
     "budget": ("cost", "max_cost", "limit", "limits", "max_tokens", "tokens", "usd"),
     "project": ("repo", "repository", "workspace"),
     CHILDREN: ("steps", "step", "jobs", "stages", "stage", "items", "todo", "todos", "subtasks", "sub_tasks", "stories",
-               "epics", "milestones", "features", "nodes", "work", "units", "loops"),
+               "epics", "milestones", "features", "nodes", "work", "units", "loops",
+               "specs", "spec", "phases", "phase", "tasks", "task"),
 }  # fmt: skip
 """Our keys, each with what it is called elsewhere."""
 

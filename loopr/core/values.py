@@ -127,6 +127,8 @@ def refuse_key(findings: Findings, pair: Pair, known: tuple[str, ...], hint: str
     """Refuse an unknown key and name the nearest known one."""
     close = nearest(pair.key, known)
     hint = hint or (f'did you mean "{close}"?' if close else f"known keys: {', '.join(known)}")
+    if not close and isinstance(pair.value, MarkedScalar) and pair.value.value is None:
+        hint = f"between {{ and }} a comma ends a text: put that in quotes; {hint}"
     findings.refuse(pair.at, f'unknown key "{shown(pair.key)}"', hint)
 
 

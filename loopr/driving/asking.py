@@ -7,6 +7,7 @@ that landing asks again only for another tree. Must never know what a verdict le
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ from loopr.driving.stepping import run_to_its_end
 from loopr.driving.use import used_by
 from loopr.world import feedback
 from loopr.world.artifacts import digest
+from loopr.world.judges import judges_in
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.processes.strays import living_in
 from loopr.world.repo.landing import end_judging, lay_candidate, verdict_key
@@ -49,6 +51,8 @@ from loopr.world.repo.named import contents_of
 from loopr.world.repo.rooms import leave_room, room_of, take_room
 from loopr.world.repo.words import Candidate
 from loopr.world.runs import BASE, OUTPUT, Refusal
+
+MOST_NAMED = 3
 
 Outcomes = Mapping[str, Outcome]
 
@@ -152,6 +156,7 @@ def _ask(
     if trouble is not None and harm is None and judge.reviewer is None:
         trouble = yield Do(partial(with_checkout, kit, task, judge.command, trouble, answer.said))
     if trouble is not None and trouble.failure is Failure.REFUSED:
+        trouble = replace(trouble, reason=trouble.reason + _first_put_back(task, candidate))
         words = _told(judge, answer.said, candidate)
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, words))
     return trouble, used_by(answer.advice, answer.heard, outcome.wall_ms)
@@ -264,6 +269,19 @@ def _told(judge: Judge, said: Said, candidate: Candidate | None) -> str:
 def made_of(candidate: Candidate | None) -> dict[str, str]:
     """Map the protected files that are put back in a candidate to what had been made of them."""
     return {each.path: each.how for each in candidate.put_back} if candidate is not None else {}
+
+
+def _first_put_back(task: Task, candidate: Candidate | None) -> str:
+    """Say which files of a refused work its judges did not see, and what lets the loop change them."""
+    paths = [*made_of(candidate)]
+    if not paths:
+        return ""
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    names = ", ".join(paths[:MOST_NAMED])
+    has_check = task.entry is not None and task.entry.check is not None
+    own = has_check and not any(each in judges_in([task.check], {each}) for each in paths)
+    cure = f" (`files: [{names}]` in its entry says that this is its work)" if own else ""
+    return f"; put back before that: {names}{more}{cure}"
 
 
 def put_back_words(paths: Mapping[str, str]) -> str:

@@ -67,7 +67,7 @@ def with_checkout(kit: Kit, task: Task, command: Command | None, trouble: Troubl
         named = [each for each in named if each.rpartition("/")[2].encode() in heard]
     tried = _Tried(ground, said.worktree, named, heard, texts_of([command], read))
     with suppress(LooprError, OSError):
-        words = "" if is_refused else _not_run(tried, task.tip)
+        words = "" if is_refused else _not_run(tried, task)
         words = words or _not_there(kit, task, tried)
         if words := words or _without_environment(kit, tried, trouble):
             return replace(trouble, reason=f"{trouble.reason}; {words}")
@@ -84,16 +84,25 @@ def _without_environment(kit: Kit, tried: _Tried, trouble: Trouble) -> str:
     words = f"loops do not get {folder} of your checkout"
     if trouble.failure is Failure.REFUSED:
         return f"{words}; worktrees.setup makes one"
-    return f"{words}, which runs its files: `{made_anew(top, folder, tried.texts)}` in loopr.yml"
+    cure = made_anew(top, folder, tried.texts)
+    return f"{words}, which runs its files: `{cure}` in loopr.yml makes one in each worktree"
 
 
-def _not_run(tried: _Tried, tip: str) -> str:
+def _not_yet_on(ground: Ground, task: Task) -> str:
+    """Name the branch that a commit of the base is not on yet, with the command that brings it."""
+    return f"on {ground.short_branch(task.loop.plan)}: `loopr update {task.loop.plan}`"
+
+
+def _not_run(tried: _Tried, task: Task) -> str:
     """Say of a script that is there why it could not be begun, where that was printed of it."""
     for each in tried.named:
         found = re.search(os.fsencode(re.escape(each.rpartition("/")[2])) + _OF_IT, tried.heard)
         if found is None:
             continue
-        if found["bit"] and modes_among(tried.ground, tip, [each]) == {each: PLAIN_FILE}:
+        if found["bit"] and modes_among(tried.ground, task.tip, [each]) == {each: PLAIN_FILE}:
+            head = head_of(tried.ground.top).commit if tried.ground.top is not None else ""
+            if head and modes_among(tried.ground, head, [each]).get(each, PLAIN_FILE) != PLAIN_FILE:
+                return f"{each} was executable, but not yet {_not_yet_on(tried.ground, task)}"
             name = shlex.quote(each)
             cure = f"`chmod +x {name} && git add --chmod=+x {name}`, then commit"
             return f"{each} was committed without its executable bit: {cure}"
@@ -121,10 +130,9 @@ def _not_there(kit: Kit, task: Task, tried: _Tried) -> str:
         if setup is not None:
             return f"{where} worktrees.setup has to make anew in each worktree"
         cure = made_anew(ground.top, folder, tried.texts)
-        return f"{where} is made anew in each worktree: `{cure}` in loopr.yml"
+        return f"{where} loops do not get: `{cure}` in loopr.yml makes one in each worktree"
     if ignored_among(ground.users_door, [name]):
         return f"{name} was in your checkout, but git ignored it: {ground.include} may name it"
     if modes_among(ground, head_of(ground.top).commit or task.tip, [name]):
-        branch, update = ground.short_branch(task.loop.plan), f"loopr update {task.loop.plan}"
-        return f"{name} was committed, but not yet on {branch}: `{update}`"
+        return f"{name} was committed, but not yet {_not_yet_on(ground, task)}"
     return f"{name} was in your checkout, but not committed"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from loopr.core.entries import Command
 from loopr.driving.kit import Kit, Task
+from loopr.driving.written import written_by
 from loopr.world.judges import judges_in, stand_ins
 from loopr.world.place import SETTINGS_FILE
 from loopr.world.repo.ground import Ground
@@ -24,9 +25,22 @@ def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
 
 
 def judges_of_work(kit: Kit, task: Task) -> tuple[str, ...]:
-    """List what may be the path of a file that judges a loop; one that it has made itself is its work."""
-    own = set(task.loop.own)
-    return tuple(each for each in judges_in(_judging(kit, task)) if each not in own)
+    """List paths that may be those of files which judge a loop; one that it has made itself is its work.
+
+    So is a file of an entry with a check of its own, which its `files` name, or which its command
+    writes and the check only reads: one hand has written both.
+    """
+    entry, beside = task.entry, judges_in(_judging(kit, task))
+    if entry is None or entry.check is None:
+        check = {*judges_in([task.check])}
+    else:
+        check = {*judges_in([task.check], written_by(entry.run))} - {*entry.files}
+    return tuple(sorted({*check, *beside} - {*task.loop.own}))
+
+
+def named_by_judges(kit: Kit, task: Task) -> frozenset[str]:
+    """Return paths in all commands that judge a loop, be it work or judge."""
+    return frozenset(judges_in([task.check, *_judging(kit, task)]))
 
 
 def words_of_steps(kit: Kit, task: Task) -> tuple[str, ...]:
@@ -48,8 +62,9 @@ def _known(kit: Kit, ground: Ground, commit: str, words: tuple[str, ...]) -> tup
 
 
 def _judging(kit: Kit, task: Task) -> Iterator[Command | None]:
-    """Give the commands that judge what a loop does, here and on the way home."""
-    yield from (task.check, task.type.review, task.reviewer.command if task.reviewer is not None else None)
+    """Give the commands that judge a loop beside its check, here and on the way home."""
+    yield task.type.review
+    yield task.reviewer.command if task.reviewer is not None else None
     yield settings_of(kit, task).land.check
 
 

@@ -89,7 +89,7 @@ class Task(NamedTuple):
         return {
             "wall_secs": clocks.wall_ms // 1000,
             "idle_secs": clocks.idle_ms // 1000,
-            "first_byte_secs": clocks.first_byte_ms // 1000,
+            "first_byte_secs": clocks.first_byte_of(agent=self.preset is not None) // 1000,
             "check_secs": clocks.check_ms // 1000,
         }
 

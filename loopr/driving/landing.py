@@ -24,7 +24,7 @@ from loopr.core.tips import Moving
 from loopr.driving.acts import Act, Asked, Do, Later, StopAsked, Tell
 from loopr.driving.asking import Memory, ask_judges, hear_out, put_back_words, rise
 from loopr.driving.attempting import message_of, with_work
-from loopr.driving.guarding import judges_of_work
+from loopr.driving.guarding import named_by_judges
 from loopr.driving.judging import Fits, as_judged, candidate_of, note_of, read_output
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import trouble_before
@@ -143,7 +143,7 @@ def _end(kit: Kit, task: Task, course: Course) -> Act:
 
 def _own_files(kit: Kit, task: Task, ground: Ground, moving: Moving) -> tuple[str, ...]:
     """List the files that judges of a loop name and that it has added: what it makes is no judge of it later."""
-    words = set(judges_of_work(kit, task))
+    words = named_by_judges(kit, task) - {*task.loop.own}
     if not words or not moving.old:
         return ()
     try:

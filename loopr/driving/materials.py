@@ -55,7 +55,7 @@ def write_materials(kit: Kit, task: Task, spot: Spot) -> AttemptSpec:
         stdin=stdin,
         wall_ms=clocks.wall_ms,
         idle_ms=clocks.idle_ms,
-        first_byte_ms=clocks.first_byte_ms,
+        first_byte_ms=clocks.first_byte_of(agent=task.preset is not None),
     )
 
 

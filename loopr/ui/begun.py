@@ -14,6 +14,7 @@ from loopr.world.recipes import NAMES_ONE, RUNNERS
 
 _LEADS_ELSEWHERE = re.compile(r"\d*(?:[<>]&[\d-]+|&?>>?\s*/dev/\w+)")
 _WRITES = re.compile(r"&?\d*>>?\s*[^\s;&|<>()'\"]+")
+_FILES = re.compile(r"&?\d*(?:>>?|<)\s*[^\s;&|<>()'\"]+")
 _MAKES_NOTHING = frozenset(("cd", "set", "export", "umask", "ulimit", "trap", "echo", "true", ":"))
 _RUN_FILES = {
     re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*"): re.compile(r"-[uBsSEIOqvbdix]+"),
@@ -59,7 +60,8 @@ def programs_in(text: str) -> Iterator[str]:
     """Give the programs that a text for the shell begins by name; none if it may bring one."""
     if _MAY_BRING.search(text):
         return
-    for words, _ in begun_in(without_documents(text)):
+    plain = _LEADS_ELSEWHERE.sub(" ", without_documents(text))
+    for words, _ in begun_in(_FILES.sub(" ", plain)):
         if words and _PLAIN.fullmatch(words[0]):
             yield words[0]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 5
 _HOOKS = ("post_create", "pre_run", "post_run")
 _SETUP = "worktrees.setup"
-_MADE = "one is made anew in each worktree"
+_MADE = "add to loopr.yml, so that each worktree makes one:"
 
 
 class Outset(NamedTuple):
@@ -158,7 +158,7 @@ def _with_cure(
     if outset.is_set_up:
         yield f"{words} {with_setup}"
         return
-    yield f"{words} {otherwise}, in loopr.yml by"
+    yield f"{words} {otherwise}"
     yield f"  `{outset.made_anew(folder)}`"
 
 

@@ -56,13 +56,13 @@ def _environment(workspace: Workspace, settings: Settings, suite: Suite | None) 
     texts = texts_of((suite and suite.command, *own, settings.land.check), reader(top))
     if found:
         why = ", which is active and runs the checkout's own files" if active else ""
-        words = f"loops do not get {found[0]}{why}; one is made anew in each worktree"
-        yield f"{words}, in {SETTINGS_FILE} by `{made_anew(top, found[0], texts)}`"
+        words = f"loops do not get {found[0]}{why}; add to {SETTINGS_FILE}, so that each worktree"
+        yield f"{words} makes one: `{made_anew(top, found[0], texts)}`"
     elif depends(top) and not makes_environment(texts):
         named = (each for each in _ENVIRONMENTS if any(f"{each}/bin/" in text for text in texts))
-        words = "worktrees begin without what the project needs; each makes an environment"
+        words = f"worktrees begin without what the project needs; add to {SETTINGS_FILE}, so that"
         line = made_anew(top, next(named, _ENVIRONMENTS[0]), texts)
-        yield f"{words}, in {SETTINGS_FILE} by `{line}`"
+        yield f"{words} each makes an environment: `{line}`"
 
 
 def _installed(workspace: Workspace, settings: Settings) -> list[str]:

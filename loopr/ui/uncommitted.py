@@ -124,6 +124,7 @@ def _not_there(ground: Ground, commit: str, paths: Sequence[str]) -> tuple[list[
 
 def _scripts(outset: Outset, commands: Sequence[Command | None]) -> Iterator[str]:
     """Say which scripts that commands run are nowhere, and which could not be begun."""
+    from loopr.world.repo.include import ignored_among
     from loopr.world.repo.named import PLAIN_FILE, modes_among
 
     begun = _sorted(path for each in commands for path in scripts_in(each))
@@ -131,7 +132,10 @@ def _scripts(outset: Outset, commands: Sequence[Command | None]) -> Iterator[str
     modes = modes_among(outset.ground, outset.commit, names) if names else {}
     recipes = dict.fromkeys(names for each in commands for names in recipes_in(each))
     lost = [names[0] for names in recipes if not _is_somewhere(outset, names)]
-    if nowhere := _nowhere(outset, [*(each for each in names if each not in modes), *lost]):
+    nowhere = _nowhere(outset, [*(each for each in names if each not in modes), *lost])
+    if ignored := set(ignored_among(outset.ground.users_door, nowhere)):
+        yield f"git ignores {few(sorted(ignored))}: no loop gets it from another, each has to make it"
+    if nowhere := [each for each in nowhere if each not in ignored]:
         fails = "what runs it fails, unless"
         who = "worktrees.setup or a loop" if outset.is_set_up else "a loop"
         yield f"neither committed nor here: {few(nowhere)}; {fails} {who} makes it before"

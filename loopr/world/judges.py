@@ -7,7 +7,8 @@ know which files there are, nor what becomes of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from functools import partial
 from posixpath import join, normpath
 
 Command = tuple[str, ...] | str
@@ -38,6 +39,18 @@ _BEFORE = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", 
 _WITHIN = frozenset(" \t\n;&|()<>`'\"")
 _LOOKS = re.compile(r"(?:/(?:usr/)?bin/)?(?:test|\[\[?|[ef]?grep|rg|wc|ls|stat|jq)")
 _READS_OWN = re.compile(r"-[A-Za-z]*[fL].*|--(?:file|from-file|slurpfile|rawfile|argfile)(?:=.*)?")
+_READS = re.compile(
+    r"(?:/(?:usr/)?bin/)?(?:diff|cmp|comm|cat|head|tail|sort|uniq|cut|od|nl|paste|join|cksum|read"
+    r"|(?:md5|b2|sha\d+)sum|g?awk|sed)"
+)
+_PROGRAM_IN_FILE = re.compile(r"-[A-Za-z]*[fi].*|--(?:file|in-place)(?:=.*)?")
+_RUNS_FIRST = re.compile(r"(?:.*/)?(?:(?:python|pypy)[\d.]*|sh|dash|bash|node|ruby)")
+_FEEDS = re.compile(
+    r"\b(?:eval|source|xargs|exec)\b|\|\s*(?:\S*/)?(?:python|pypy|ba?sh|dash|node|ruby|perl)\b"
+    r"|\|\s*(?:\S*/)?sh\b"
+)
+"""Words by which a command may run what another one reads."""
+
 _RUNS = ("$(", "`")
 _ROOT = "."
 _MAIN, _PACKAGE = "__main__.py", "__init__.py"
@@ -59,12 +72,17 @@ def paths_in(command: Command | None) -> list[str]:
     return list(dict.fromkeys(_named(command, _in_words)))
 
 
-def judges_in(commands: Iterable[Command | None]) -> tuple[str, ...]:
+def judges_in(commands: Iterable[Command | None], made: Set[str] = frozenset()) -> tuple[str, ...]:
     """List what in some commands may be the path of a file that judges or prepares.
 
-    A file that is only looked at, as in `test -s out.txt`, is what they judge.
+    A file that is only looked at, as in `test -s out.txt`, is what they judge. One that is `made` is
+    that also where it is only read, as in `diff want.txt out.txt`.
     """
-    found = {path for command in commands for path in _named(command, _in_judging)}
+    found: set[str] = set()
+    for each in commands:
+        text = each if isinstance(each, str) else " ".join(each or ())
+        read = frozenset[str]() if _FEEDS.search(text) else made
+        found.update(_named(each, partial(_in_judging, made=read)))
     return tuple(sorted(each for each in found if not _DEPENDENCIES.fullmatch(each)))
 
 
@@ -139,14 +157,33 @@ def _gone(words: Sequence[str], folders: Folders) -> Folders:
 # --- the words of one command ---------------------------------------------------------------------------------------
 
 
-def _in_judging(words: Sequence[str], folders: Folders) -> Iterator[str]:
-    """Give the paths in the words of one command, but for what it only looks at."""
+def _in_judging(words: Sequence[str], folders: Folders, made: Set[str]) -> Iterator[str]:
+    """Give the paths in the words of one command, but for what it only looks at, or reads of the made."""
+    within = partial(_in_judging, made=made)
     if not words or not _LOOKS.fullmatch(words[0]) or any(map(_READS_OWN.fullmatch, words[1:])):
-        yield from _in_words(words, folders, _in_judging)
+        yield from _in_words(_without_read(words, folders, made), folders, within)
         return
     for word in words[1:]:
         if any(each in word for each in _RUNS):
-            yield from _in_text(word, folders, _in_judging)
+            yield from _in_text(word, folders, within)
+
+
+def _without_read(words: Sequence[str], folders: Folders, made: Set[str]) -> Sequence[str]:
+    """Leave out of one command the made file that it only reads; of several none is held to another."""
+    at = _first_read(words) if made else len(words)
+    read = {each for each in words[at:] if not made.isdisjoint(below(folders, each))}
+    return [*words[:at], *(each for each in words[at:] if each not in read or len(read) > 1)]
+
+
+def _first_read(words: Sequence[str]) -> int:
+    """Return the place of the first word that one command would only read, if it is a file."""
+    if not words:
+        return 0
+    if _READS.fullmatch(words[0]) and not any(map(_PROGRAM_IN_FILE.fullmatch, words[1:])):
+        return 1
+    if _RUNS_FIRST.fullmatch(words[0]) and words[1:] and not words[1].startswith("-"):
+        return 2
+    return 1 if "/" in words[0] else len(words)
 
 
 def _in_words(words: Sequence[str], folders: Folders, within: Reader | None = None) -> Iterator[str]:

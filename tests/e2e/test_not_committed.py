@@ -174,9 +174,10 @@ def test_a_virtual_environment_is_made_anew(repo: Repo) -> None:
     """A program of one is not copied: the reason names the setup that makes it in each worktree."""
     environment(repo)
     found = reason(repo, "run: 'true', check: .venv/bin/pytest -q")
-    assert "in a virtual environment, which is made anew in each worktree" in found
+    assert "in a virtual environment, which loops do not get" in found
     setup = "python -m venv .venv && .venv/bin/pip install pytest"
-    assert found.endswith(f'`worktrees: {{setup: "{setup}"}}` in loopr.yml')
+    cure = f'`worktrees: {{setup: "{setup}"}}` in loopr.yml'
+    assert found.endswith(f"{cure} makes one in each worktree")
     assert ".worktreeinclude" not in found
 
 
@@ -187,7 +188,7 @@ def test_a_recipe_that_names_a_virtual_environment(repo: Repo) -> None:
     repo.git("add", "Makefile", ".gitignore")
     repo.git("commit", "--quiet", "--message=make")
     found = reason(repo, "run: 'true', check: make test")
-    assert ".venv/bin/pytest was in your checkout, in a virtual environment, which is" in found
+    assert ".venv/bin/pytest was in your checkout, in a virtual environment, which" in found
     assert ".venv/bin/pip install -r requirements.txt pytest" in found
 
 

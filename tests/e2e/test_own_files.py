@@ -14,7 +14,7 @@ tasks:
     check: cmp data.txt out.txt && sh check.sh out.txt
     inputs: [data.txt]
   - id: other
-    run: echo mine > out.txt; echo mine > mine.txt
+    run: for each in out mine; do echo mine > $each.txt; done
     check: cat out.txt && test -s mine.txt
     needs: [copy]
 ---

@@ -334,8 +334,8 @@ def test_init_says_how_worktrees_get_an_environment(
     said = loopr("init", "-C", repo).err
     how = "which is active and runs the checkout's own files; " if kind == "active" else ""
     setup = f"python -m venv {name} && {name}/bin/pip install -e ."
-    words = f"loops do not get {name}{', ' if how else '; '}{how}one is made anew in each worktree"
-    line = f'{words}, in loopr.yml by `worktrees: {{setup: "{setup}"}}`'
+    words = f"loops do not get {name}{', ' if how else '; '}{how}add to loopr.yml, so"
+    line = f'{words} that each worktree makes one: `worktrees: {{setup: "{setup}"}}`'
     assert (line in said) == (kind in ("plain", "active")), said
     assert ("loops do not get" in said) == (kind in ("plain", "active"))
 
@@ -349,8 +349,8 @@ def test_init_proposes_an_environment_in_a_fresh_clone(tmp_path: Path, named: st
     at = "env" if named.startswith("env") else ".venv"
     setup = f"python -m venv {at} && {at}/bin/pip install -r requirements.txt pytest"
     said = loopr("init", "-C", repo).err
-    words = "worktrees begin without what the project needs; each makes an environment"
-    assert f'{words}, in loopr.yml by `worktrees: {{setup: "{setup}"}}`' in said
+    words = "worktrees begin without what the project needs; add to loopr.yml, so that each makes"
+    assert f'{words} an environment: `worktrees: {{setup: "{setup}"}}`' in said
     (repo / "loopr.yml").unlink()
     (repo / "Makefile").write_text("test:\n\tuv run pytest\n")
     assert words not in loopr("init", "-C", repo).err

@@ -44,7 +44,7 @@ def test_a_virtual_environment_is_never_copied(desk: Desk) -> None:
     environment(desk)
     commit(desk, ".gitignore")
     said = said_of(desk, ".venv/bin/pip list", ".venv/bin/pytest -q")
-    told = "in a virtual environment: .venv/bin/pip, .venv/bin/pytest; one is made anew in each"
+    told = "in a virtual environment: .venv/bin/pip, .venv/bin/pytest; add to loopr.yml, so"
     assert told in said
     assert f"`{MADE}`" in said
     assert ".worktreeinclude" not in said
@@ -78,7 +78,7 @@ def test_an_environment_behind_make(desk: Desk, way: str) -> None:
     run, check = ("make", "true") if way == "run" else ("true", "make test")
     named = (run, "true", "land: {check: make test}\n") if way == "land" else (run, check)
     said = said_of(desk, *named)
-    words = "in a virtual environment: .venv/bin/python (Makefile:3); one is made anew in each"
+    words = "in a virtual environment: .venv/bin/python (Makefile:3); add to loopr.yml, so"
     assert words in said
     assert "venv/bin/pip install -r requirements.txt -r requirements-dev.txt" in said
     desk.write("Makefile", MAKEFILE.replace("$(VENV)/bin/", ""))
@@ -107,7 +107,7 @@ def test_an_environment_that_the_check_at_the_end_names(desk: Desk) -> None:
     environment(desk)
     commit(desk, ".gitignore")
     said = said_of(desk, "true", settings="land: {check: .venv/bin/pytest}\n")
-    assert "in a virtual environment: .venv/bin/pytest; one is made anew in each worktree" in said
+    assert "in a virtual environment: .venv/bin/pytest; add to loopr.yml, so that" in said
 
 
 def test_an_extra_that_is_not_declared(desk: Desk) -> None:
@@ -258,3 +258,12 @@ def test_a_script_whose_interpreter_is_not_here(desk: Desk) -> None:
     assert "first line" not in said_of(desk, "./tools/fine.sh", "sh tools/odd.sh")
     wrapped = "types: {spec: {wrap: [env, '{command}']}}\n"
     assert "first line" not in said_of(desk, "./tools/odd.sh", settings=wrapped)
+
+
+def test_a_program_that_git_ignores_is_made_by_each(desk: Desk) -> None:
+    """A file that one loop builds, and that git ignores, stays in its worktree, which is foretold."""
+    desk.write(".gitignore", "build/\n")
+    commit(desk, ".gitignore")
+    said = said_of(desk, "./build/tests gone.sh")
+    assert "git ignores build/tests: no loop gets it from another, each has to make it" in said
+    assert "neither committed nor here: build/tests" not in said

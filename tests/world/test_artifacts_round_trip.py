@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from loopr.core.outline import Artifact, Entry, outline_digest, render_artifact, slug
 from loopr.core.policy import NO_BUDGET, Budget, default_types
 from loopr.core.slugs import one_line, pattern_problem
+from loopr.core.values import CURLY
 from loopr.world.artifacts import digest, parse_artifact
 
 TYPES = default_types()
@@ -27,7 +28,8 @@ TITLES = (TEXTS | st.sampled_from(["null", "true", "1", "~", "a: b", "- x", "```
 IDS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,5}", fullmatch=True).map(slug) | st.sampled_from(
     ["null", "1", "1e5", "y", "no"]
 )
-COMMANDS = st.none() | TEXTS.filter(str.strip) | st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3).map(tuple)
+SHELL = TEXTS.filter(lambda each: each.strip() and not each.startswith(CURLY))
+COMMANDS = st.none() | SHELL | st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3).map(tuple)
 LIMITS = st.none() | st.integers(0, 10**12)
 CODE_BELOW = 2  # levels: those of phases and their tasks
 OUTLINES = {0: st.just(())}

@@ -56,14 +56,24 @@ class Land(NamedTuple):
     check: Command | None
 
 
+AGENT_SAYS_MS = 300_000
+
+
 class Timeouts(NamedTuple):
     """When an attempt has taken too long."""
 
     wall_ms: int
     idle_ms: int
-    first_byte_ms: int
     check_ms: int
     grace_ms: int
+    first_byte_ms: int | None = None
+
+    def first_byte_of(self, *, agent: bool) -> int:
+        """Return how long a command may take to write its first byte, 0 where it need not write any.
+
+        An agent says soon that it works; a build that writes to a file says nothing.
+        """
+        return (AGENT_SAYS_MS if agent else 0) if self.first_byte_ms is None else self.first_byte_ms
 
 
 class Environment(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from loopr.world.settings.keys import visible
 from loopr.world.settings.sources import MAX_BYTES
+from loopr.world.yaml_slips import explain
 
 MAX_NESTING = 12
 
@@ -222,8 +223,12 @@ class _Reader:
         where = self.place(mark.line, mark.column) if mark else self.place(0, 0)
         if mark and self.source[mark.index : mark.index + 1] == "\t":
             return Fault("", where, "a tab cannot indent YAML", "use spaces")
-        words = visible(str(error.problem or error.context), 200)
-        return Fault("", where, f"is not YAML: {words}", "quote text that holds : # or brackets")
+        said, before = visible(str(error.problem or error.context), 200), error.context_mark
+        begun = (before.line, before.column) if before else None
+        at = (mark.line, mark.column) if mark else (0, 0)
+        slip = explain(self.source, said, at, begun, 1)
+        words = f"is not YAML: {slip.message.removeprefix('not valid YAML: ')}"
+        return Fault("", self.place(slip.line, slip.col), visible(words, 200), visible(slip.hint, 200))
 
     def unreadable(self, error: Exception) -> Fault:
         """Word a character that cannot be in a text."""

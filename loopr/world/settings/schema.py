@@ -53,16 +53,18 @@ def _budget(whose: str) -> Key:
 def _timeouts(inherited: bool) -> Key:
     """Describe the timeouts of the workspace, or those of a type, which inherits what it leaves out."""
 
-    def secs(default: float, meaning: str, least: float | None = None) -> Key:
+    def secs(default: float | None, meaning: str, least: float | None = None) -> Key:
         chosen = None if inherited else default
         return number(chosen, meaning, least) if least is not None else positive(chosen, meaning)
 
     own = "What this type has instead of the workspace's timeouts."
+    unsaid = "the workspace's" if inherited else "300 for an agent, idle_secs for a command"
+    first = f"The longest an attempt may take to write its first byte; null: {unsaid}."
     return block(
         own if inherited else "When an attempt has taken too long.",
         wall_secs=secs(14400, "The longest an attempt may take."),
         idle_secs=secs(1800, "The longest an attempt may write nothing."),
-        first_byte_secs=secs(300, "The longest an attempt may take to write its first byte."),
+        first_byte_secs=secs(None, first),
         check_secs=secs(1800, "The longest a check or a review may take."),
         grace_secs=secs(10, "The time between asking a process to end and killing it.", least=0),
     )
