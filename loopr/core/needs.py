@@ -6,6 +6,7 @@ and cycles across outlines are found in `core/graph.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
@@ -18,6 +19,7 @@ from loopr.core.values import shown
 
 _HOW = "name a sibling by its id or title, or a loop by its path from the plan"
 _QUOTES = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb "
+_NUMBER = re.compile(r"#?(\d+)[.)]?")
 _MOST_GUESSES = 20  # looking for what a misspelt id meant takes a while among a thousand
 
 
@@ -57,6 +59,11 @@ class _Names(NamedTuple):
         """List the siblings that have a title; those that have it exactly go before all others."""
         return self.exact.get(title) or self.folded.get(title.casefold()) or []
 
+    def numbered(self, need: str) -> list[str]:
+        """List the siblings that begin with a number, as `2` means the heading `2. CSV export`."""
+        number = _NUMBER.fullmatch(need)
+        return [each for each in self.ids if number and each.startswith(f"{number[1]}-")]
+
     def like(self, need: str) -> str | None:
         """Guess the id or the title that is meant by a misspelt one."""
         titles = {each.casefold(): each for each in self.exact}
@@ -88,11 +95,12 @@ def _find(findings: Findings, need: str, at: Position, names: _Names) -> str:
     if need in names.ids:
         return need
     title = one_line(need).strip(_QUOTES)
-    named = names.titled(title)
+    named = names.titled(title) or names.numbered(title)
     if len(named) == 1 or (not named and slug(title) in names.ids):
         return named[0] if named else slug(title)
     if named:
-        message = f'needs "{shown(need)}", which is the title of {len(named)} siblings: {", ".join(named)}'
+        is_title = "is the title" if names.titled(title) else "begins the titles"
+        message = f'needs "{shown(need)}", which {is_title} of {len(named)} siblings: {", ".join(named)}'
         findings.refuse(at, message, "name the one that is meant by its id")
     elif "/" not in need or any(id_problem(part) for part in need.split("/")):
         close = names.like(title) if len(findings.problems) < _MOST_GUESSES else None

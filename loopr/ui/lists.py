@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core.brackets import unread_brackets
+from loopr.core.bridges import meant
 from loopr.core.checklist import is_checklist, keys_below, left_out, read_checklist
 from loopr.core.fields import ARTIFACT_KEYS, ENTRY_KEYS
 from loopr.core.headings import read_lines
@@ -172,7 +173,7 @@ def _unread(kind: str, items: Sequence[Item], text: str, above: int) -> Iterator
     for line, key in keys_below(text):
         yield (
             f"`{key}:` on line {line + above} is read as text of its box; "
-            f"in front matter it counts: `{key.lower()}: ...` beside its title"
+            f"in front matter it counts: `{meant(key) or key.lower()}: ...` beside its title"
         )
 
 

@@ -6,6 +6,7 @@ terminal, nor run anything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +28,7 @@ STEPS = ("setup", "post_create", "pre_run")
 """The steps that run before a command, in their order."""
 QUIET_MS = 2_000  # a setup that takes less is not worth a line
 AGAIN_MS = 60_000
+_EVENT = '{"type":'
 
 
 class Setup(NamedTuple):
@@ -79,12 +81,19 @@ class Setups:
         """Return the last line of a loop, that of its setup as long as this runs."""
         setup = self.of(loop)
         if setup is None:
-            return tail(loop)
+            return _within(loop, tail(loop))
         said = self._hide(_last_line(setup.folder))
         return f"being set up, `loopr logs -f {loop.id}`{f': {said}' if said else ''}"
 
 
 NO_SETUPS = Setups(None)
+
+
+def _within(loop: Loop, said: str) -> str:
+    """Name files as a loop's worktree has them, and leave out an event that no reader has read yet."""
+    if said.startswith(_EVENT):
+        return ""
+    return re.sub(rf"[^\s'\"]*/{re.escape(loop.name)}/", "", said)
 
 
 def setups_of(workspace: Workspace) -> Setups:

@@ -34,7 +34,13 @@ _ZONE = r"(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?!\w))?"
 _UNIT = r"(?:ns|us|µs|μs|ms|msecs?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|days?)"
 _PERIOD = rf"\d+(?:[.,]\d+)?\s?{_UNIT}"
 _DATED = rf"(?:{_DAY}\s+)?(?:\d{{1,2}}\s+{_MONTH}|{_MONTH}\s+\d{{1,2}}),?\s+(?:\d{{4}}\s+)?{_CLOCK}{_ZONE}"
+_NAMED = r"(?i:\b(?:duration|elapsed|time)(?:[_ ]?(?:ms|us|ns|s|secs?|seconds?))?\b['\"]?\s?[:=]?\s*)"
 _CHANGING = (
+    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d_\d\d_\d\d_\d+Z"), "<time>"),  # the log that npm names
+    (re.compile(rf"{_NAMED}\d+(?:[.,:]\d+)*\b"), "<duration>"),
+    (re.compile(r"(?i:\bseed)(?:[ =:]+)\d+\b"), "<seed>"),
+    (re.compile(r"(?<=\bthread ')([^']*)' \(\d+\)"), r"\1' <thread>"),
+    (re.compile(r"(?<![\w/.])/(?:var/)?tmp/[\w.-]+(?:/pytest-\d+)?"), "<temporary>"),
     (re.compile(rf"{_DATED}(?:\s\d{{4}})?(?!\w)"), "<time>"),
     (re.compile(rf"(?<![\w.-])\d{{4}}[-/]\d\d[-/]\d\d(?:[T ]{_CLOCK}{_ZONE})?(?![\w-])"), "<time>"),
     (re.compile(rf"(?<![\w:.]){_CLOCK}{_ZONE}(?![\w:])"), "<time>"),
@@ -99,7 +105,10 @@ def _short(reason: str) -> str:
 
 
 def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
-    """Return the mark of a failure: equal for two that differ in times, durations, long hex and folder only."""
+    """Return the mark of a failure: equal for two that differ in what each run has anew.
+
+    That are times, durations, seeds, long hex, the worktree and temporary folders.
+    """
     text, _ = _plain(output)
     for name in sorted({str(worktree), os.path.realpath(worktree)}, key=len, reverse=True):
         text = re.sub(rf"{re.escape(name)}(?![\w.-])", "<worktree>", text)

@@ -91,6 +91,18 @@ def test_a_misspelt_title_is_guessed(need: str, meant: str) -> None:
     assert hint in problems[0]
 
 
+def test_a_number_is_a_need() -> None:
+    """`Needs: 2` means the sibling under the heading `2. Export`, unless two begin so."""
+    numbered = ("1-load", "1. Load", ""), ("2-export", "2. Export", "")
+    for need in ("2", "#2", "2."):
+        assert named(*numbered, ("c", "C", need))[0][2] == ("2-export",)
+    assert named(*numbered, ("2-b", "2. B", ""), ("c", "C", "2"))[1] == [
+        'f.md:4:9 needs "2", which begins the titles of 2 siblings: 2-export, 2-b'
+        " (name the one that is meant by its id)"
+    ]
+    assert "not declared here" in named(*numbered, ("c", "C", "3"))[1][0]
+
+
 def test_a_circle_of_titles() -> None:
     """Siblings that need each other by their titles are in a circle as well."""
     assert named(("a", "One", "Two"), ("b", "Two", "One"))[1] == [

@@ -108,6 +108,14 @@ SAME = [
     ("id 550e8400-e29b-41d4-a716-446655440000", "id 00000000-e29b-41d4-a716-446655440001"),
     ("seed 1800000000000", "seed 1800000031337"),
     (f"{TREE}/src/a.py:3", f"{TREE}/src/a.py:3"),
+    ("# duration_ms 952.056009", "# duration_ms 1685.632327"),
+    ("  duration_ms: 1.904224", "  duration_ms: 12.1"),
+    ("Time: 00:00.123, Memory: 6.00 MB", "Time: 00:01.9, Memory: 6.00 MB"),
+    ("Randomized with seed 12", "Randomized with seed 60123"),
+    ("thread 'adds' (12345) panicked", "thread 'adds' (67) panicked"),
+    ("/root/.npm/_logs/2026-11-20T09_58_38_123Z-debug-0.log", "/root/.npm/_logs/2026-11-20T10_00_01_9Z-debug-0.log"),
+    ("ENOENT: /tmp/ledger-aX3/i.json", "ENOENT: /tmp/ledger-bY4/i.json"),
+    ("/tmp/pytest-of-me/pytest-1/test_a0", "/tmp/pytest-of-me/pytest-22/test_a0"),
     ("\x1b[31mFAIL\x1b[0m", "FAIL"),
     ("a\n\nb", "a\nb"),
 ]
@@ -121,6 +129,9 @@ DIFFERENT = [
     ("version 1.2.3", "version 1.2.4"),
     ("2 errors", "3 errors"),
     ("phase 2s-a", "phase 3s-a"),
+    ("thread 'adds' failed", "thread 'subtracts' failed"),
+    ("4 seeds failed", "5 seeds failed"),
+    ("/tmp/a/one.json", "/tmp/a/two.json"),
 ]
 
 

@@ -259,6 +259,34 @@ def test_laying_a_conflict_survives_any_crash(tmp_path: Path) -> None:
         assert shows(root, backup, f"{name}.txt") == "x"
 
 
+def test_beginning_again_survives_any_crash(tmp_path: Path) -> None:
+    """A loop that leaves its conflict behind stands clean at the plan's tip, and a ref keeps all of it."""
+    root = plant(tmp_path / "repo")
+    ground = ground_of(root)
+    begin(ground)
+    work(ground, "oauth.winner.g1", {"a.txt": "won\n"})
+    for point in range(CONFLICT_POINTS):
+        work(ground, f"oauth.n{point}.g1", {"a.txt": "lost\n", "new.txt": "x\n"})
+    assert isinstance(try_to_land(ground, "oauth.winner.g1"), Landed)
+
+    def prepare(ground: Ground, name: str) -> None:
+        clash = build(ground, name, 1)
+        assert isinstance(clash, Clash)
+        conflicts.lay_clash(ground, clash)
+        assert commits.commit_attempt(ground, name, 2, say(name, 2)).moved
+
+    def step(ground: Ground, name: str) -> None:
+        assert landing.begin_again(ground, name, stands(ground)) == stands(ground)
+
+    for name in through(root, prepare, step):
+        folder = root / "worktrees" / name
+        assert (folder / "a.txt").read_text() == "won\n" and not (folder / "new.txt").exists()
+        assert git(folder, "status", "--porcelain") == ""
+        assert git(folder, "rev-parse", "HEAD") == git(root, "rev-parse", "loopr/oauth")
+        kept = git(root, "for-each-ref", "--format=%(refname)", f"refs/loopr/backup/{name}").split()
+        assert {"<<<<<<<" in shows(root, each, "a.txt") for each in kept} == {False, True}
+
+
 def test_a_conflict_that_was_written_down_but_not_laid_is_laid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed right after the conflict was written down, the engine lays it when it asks again."""
     root = plant(tmp_path / "repo")
