@@ -14,6 +14,7 @@ _WRITTEN = re.compile(r"(?<![<>])&?\d*>>?\s*(?P<path>[^\s;&|<>()'\"]+)")
 _GOES = re.compile(r"\b(?:cd|pushd)\s")
 _TO_LAST = re.compile(r"(?:/(?:usr/)?bin/)?(?:cp|mv|install|ln|sed|perl)")
 _IN_PLACE = re.compile(r"-[A-Za-z]*i.*|--in-place(?:=.*)?")
+_OPERANDS = ("tee", "touch", "make", "gmake", "ninja")  # a goal of make is a file that it makes
 _HERE = (".",)
 
 
@@ -32,7 +33,7 @@ def written_by(run: Command | None) -> frozenset[str]:
 def _by_words(words: Sequence[str]) -> Iterator[str]:
     """Give the files that one simple command is told to write."""
     operands = [each for each in words[1:] if not each.startswith("-")]
-    if words[0].rpartition("/")[2] == "tee":
+    if words[0].rpartition("/")[2] in _OPERANDS:
         written = operands
     elif _TO_LAST.fullmatch(words[0]):
         edits = words[0].endswith(("sed", "perl"))

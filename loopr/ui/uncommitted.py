@@ -101,7 +101,7 @@ def _only_here(
     yield from behind(late)
     if ignored:
         unless = "; unless worktrees.setup makes them," if outset.is_set_up else ";"
-        get = f"loops get a copy if {ground.include} names it"
+        get = f"loops get the checkout's own if {ground.include} names it, and none from another loop"
         yield f"ignored by git: {few(ignored)}{unless} {get}"
     if within := within | within_of(outset):
         yield from in_environment(outset, within)

@@ -61,10 +61,10 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
 
     A plan may yet take its base: a script that is committed there is told elsewhere.
     """
-    named = _named(scene, workspace, plan)
-    repo, top = workspace.repository(plan.artifact.project) if named else ("", None)
+    named, begun = _named(scene, workspace, plan), _begun(scene, workspace, plan)
+    repo, top = workspace.repository(plan.artifact.project) if named or begun else ("", None)
     named = {path: at for path, at in named.items() if top is not None and _is_own(top, path)}
-    if top is None or not named:
+    if top is None or not (named or begun):
         return None
     from loopr.grounds import ground_beside, stands_at  # slow to import
 
@@ -75,12 +75,42 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
     stands = (stands_at(ground, scene, plan.id) or bound.base_commit) if bound else ""
     absent = _absent(ground, list(filter(None, [stands, base.commit])), named)
     if not absent:
-        return None
+        return _unshared(ground, begun)
     first = next(at for path, at in named.items() if path in absent)
     on = f" on {base.branch}" if base.branch and head_of(top).branch != base.branch else ""
     mend = f"commit that{on}" if on else f"`git add {shlex.join(absent[:MOST_NAMED])}`, then commit"
     message = f"{first.key}: not committed{on}: {few(absent)}; loops work on what is committed"
     return Problem(message, first.where, f"{mend}; --yes starts it as it is")
+
+
+def _unshared(ground: Ground, begun: Mapping[str, Begun]) -> Problem | None:
+    """Say which files that commands begin are ignored by git, so that no loop has them."""
+    from loopr.world.repo.include import ignored_among, included
+    from loopr.world.repo.venvs import environment_of
+
+    ignored = set(ignored_among(ground.users_door, [*begun]))
+    own = [each for each in ignored if ground.top is None or not environment_of(ground.top, each)]
+    lost = set(own).difference(included(ground)) if own else set()
+    if not lost:
+        return None
+    first = next(at for path, at in begun.items() if path in lost)
+    message = f"{first.key}: git ignores {few(sorted(lost))}, which no loop gets from another"
+    mend = f"make it in the same command, or name it in {ground.include}"
+    return Problem(message, first.where, f"{mend}; --yes starts it as it is")
+
+
+def _begun(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Begun]:
+    """Map each file that a `run` begins before anything could make it to that command.
+
+    Where a step runs beside the loops, it may make any.
+    """
+    if any(each is not None for each in steps_of(workspace.settings.of_project(plan.artifact.project))):
+        return {}
+    found: dict[str, Begun] = {}
+    for command, where, key in _commands(scene, workspace, plan):
+        for path in scripts_in(command) if key.rpartition(".")[2] == "run" else ():
+            found.setdefault(path, Begun(where, key))
+    return found
 
 
 def _named(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Begun]:

@@ -125,7 +125,11 @@ SCENES = {
     "the setup may make it": ("run: sh tools/work.sh", ", setup: ./boot", False),
     "the work makes it": ("run: 'echo true > tools/work.sh', check: sh tools/work.sh", "", False),
     "something comes before": ("run: 'echo x > x; sh tools/work.sh'", "", False),
-    "git ignores it": ("run: sh odd/work.sh", "", False),
+    "git ignores it": ("run: ./odd/work.sh", "", True),
+    "git ignores it, and it is not here": ("run: ./odd/made > x", "", True),
+    "git ignores it, and a setup may make it": ("run: ./odd/work.sh", ", setup: make it", False),
+    "git ignores it, and it is copied": ("run: ./odd/copied", "", False),
+    "git ignores it, and work comes before": ("run: make it, check: ./odd/work.sh", "", False),
     "a link leads to it": ("run: sh link/work.sh", "", False),
     "it is of another repository": ("run: sh other/work.sh", "", False),
     "a wrapper may bring it": ("run: sh tools/work.sh, wrap: [env, '{command}']", "", False),
@@ -137,7 +141,7 @@ SCENES = {
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_script_is_asked_about_where_it_would_be_missing(repo: Repo, name: str) -> None:
-    """One that the plan or the setup makes, that git ignores, or that is not the project's own, is no question."""
+    """One that the plan or the setup makes, or that is not the project's own, is no question."""
     code, worktrees, asked = SCENES[name]
     folders = ("odd", "venv/bin", "other", "boot.d")
     repo.write({f"{each}/work.sh": "#!/bin/sh\n" for each in folders})
@@ -146,7 +150,8 @@ def test_a_script_is_asked_about_where_it_would_be_missing(repo: Repo, name: str
     (repo.root / "link").symlink_to("tools")
     for each in ("boot", "venv/bin/work.sh"):
         (repo.root / each).chmod(0o755)
-    repo.git("add", "GNUmakefile", ".gitignore", "boot", "link")
+    repo.write({".worktreeinclude": "odd/copied\n", "odd/copied": ""})
+    repo.git("add", "GNUmakefile", ".gitignore", "boot", "link", ".worktreeinclude")
     repo.git("commit", "--quiet", "--message=more")
     repo.write({"Makefile": ""})
     ends = "" if "check" in code else ", check: none"
@@ -308,7 +313,7 @@ def test_what_is_mended_in_the_settings_reaches_a_worktree_that_is_there(repo: R
     repo.git("add", ".gitignore")
     repo.git("commit", "--quiet", "--message=Ignore")
     repo.settings(settings)
-    repo.loopr("start", "plan.md", code=1)
+    repo.loopr("start", "--yes", "plan.md", code=1)
     setup = "mkdir made; echo '#!/bin/sh' > made/tool; chmod +x made/tool; echo set up >> $DESK/setups"
     repo.loopr("set", "worktrees.setup", setup)
     repo.write({".worktreeinclude": ".env\n"})

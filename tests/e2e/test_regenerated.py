@@ -10,13 +10,14 @@ import pytest
 from tests.e2e.repos import Repo, opened
 
 FILES = {"a.txt": "old\n", "want.txt": "new\n", "chk.sh": 'test "$(cat "$1")" = new\n'}
+MAKE = ".PHONY: a.txt\na.txt:\n\tcp want.txt a.txt\n"
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repo]:
     """Give a repository with a file that is out of date."""
     with opened(tmp_path) as found:
-        yield found.found(FILES)
+        yield found.found(FILES | {"Makefile": MAKE})
 
 
 def task(repo: Repo, words: str, code: int = 0) -> str:
@@ -35,6 +36,7 @@ def task(repo: Repo, words: str, code: int = 0) -> str:
         'run: "echo new > a.txt", check: \'test "$(cat want.txt)" = "$(cat a.txt)"\'',
         'run: "echo new | tee a.txt", check: "sh chk.sh a.txt"',
         'run: "sed -i s/old/new/ a.txt", check: "head -n 1 a.txt | cmp - want.txt"',
+        'run: "make a.txt", check: "cat want.txt | cmp - a.txt"',
         'run: "cp want.txt a.txt", check: "git diff --no-index want.txt a.txt", files: [a.txt]',
     ],
 )

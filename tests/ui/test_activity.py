@@ -7,7 +7,7 @@ import pytest
 from loopr.core.model import Loop
 from loopr.ui.preparing import NO_SETUPS
 
-TREE = "/home/me/ledger/worktrees/kit.one.g1"
+TREE = "/some/ledger/worktrees/kit.one.g1"
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ TREE = "/home/me/ledger/worktrees/kit.one.g1"
     [
         (f"Edit: {TREE}/src/a.py", "Edit: src/a.py"),
         (f"Bash: cat '{TREE}/a b' {TREE}/c", "Bash: cat 'a b' c"),
-        ("Edit: /home/me/ledger/src/a.py", "Edit: /home/me/ledger/src/a.py"),
+        ("Edit: /some/ledger/src/a.py", "Edit: /some/ledger/src/a.py"),
         ('{"type": "assistant", "message"', ""),
         ('{"name": "a"}', '{"name": "a"}'),
     ],

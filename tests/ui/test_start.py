@@ -702,7 +702,7 @@ def test_files_that_git_ignores(shop: Desk) -> None:
     shop.write("plan.md", flat(["a"]))
     start = ("start", "--no-run", shop.folder / "plan.md")
     said = shop(*start).err
-    assert "  ignored by git: .env, secret.pem; loops get a copy if .worktreeinclude names it\n" in said
+    assert "  ignored by git: .env, secret.pem; loops get the checkout's own if .worktreeinclude names it, and" in said
     assert "commit first" not in said
     shop.write(".worktreeinclude", ".env\nsecret.pem\n")
     said = shop(*start).err

