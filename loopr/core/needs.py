@@ -100,7 +100,8 @@ def _find(findings: Findings, need: str, at: Position, names: _Names) -> str:
         return named[0] if named else slug(title)
     if named:
         is_title = "is the title" if names.titled(title) else "begins the titles"
-        message = f'needs "{shown(need)}", which {is_title} of {len(named)} siblings: {", ".join(named)}'
+        which = f"which {is_title} of {len(named)} siblings: {', '.join(named)}"
+        message = f'needs "{shown(need)}", {which}'
         findings.refuse(at, message, "name the one that is meant by its id")
     elif "/" not in need or any(id_problem(part) for part in need.split("/")):
         close = names.like(title) if len(findings.problems) < _MOST_GUESSES else None

@@ -272,7 +272,7 @@ def made_of(candidate: Candidate | None) -> dict[str, str]:
 
 
 def _first_put_back(task: Task, candidate: Candidate | None) -> str:
-    """Say which files of a refused work its judges did not see, and what lets the loop change them."""
+    """Name the files of a refused work that judges did not see, and the key that makes them work."""
     paths = [*made_of(candidate)]
     if not paths:
         return ""

@@ -210,7 +210,7 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
 
 
 def _note_spot(kit: Kit, task: Task, spot: Spot, given: Clashing = NO_CLASH) -> Spot:
-    """Write down where an attempt works, which iteration it is, and the conflict that it is given."""
+    """Write down where an attempt works, its iteration, and the conflict that it is given."""
     folder = os.path.relpath(spot.folder, kit.place.root)
     said = {FOLDER: folder, BASE: spot.base_commit, "iteration": str(task.loop.iteration)}
     said |= given.noted

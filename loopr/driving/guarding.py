@@ -25,7 +25,7 @@ def protect_of(kit: Kit, task: Task, ground: Ground) -> Protect:
 
 
 def judges_of_work(kit: Kit, task: Task) -> tuple[str, ...]:
-    """List paths that may be those of files which judge a loop; one that it has made itself is its work.
+    """List paths that may be those of files which judge a loop; one that it has made is its work.
 
     So is a file of an entry with a check of its own, which its `files` name, or which its command
     writes and the check only reads: one hand has written both.

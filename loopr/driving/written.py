@@ -1,4 +1,4 @@
-"""The files that a command writes by its own words: `> out.txt`, `cp a out.txt`, `sed -i ... out.txt`.
+"""The files that a command writes by its own words: `> F`, `cp a F`, `sed -i ... F`, `make F`.
 
 Must never know which files there are, nor what becomes of one.
 """

@@ -140,7 +140,7 @@ def other_inputs(workspace: Workspace, scene: Scene, plan: str) -> str:
 
 
 def foretold(workspace: Workspace, scene: Scene, plan: str) -> str:
-    """Say before a start that a plan lacks work of its base, and which loops have new inputs there."""
+    """Say before a start that a plan lacks work of its base, and name loops with new inputs."""
     bound, top = scene.shared.plans.get(plan), workspace.place.repository
     if bound is None or top is None or not bound.base_branch:
         return ""

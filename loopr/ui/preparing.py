@@ -90,7 +90,7 @@ NO_SETUPS = Setups(None)
 
 
 def _within(loop: Loop, said: str) -> str:
-    """Name files as a loop's worktree has them, and leave out an event that no reader has read yet."""
+    """Name files as a loop's worktree has them, and leave out an event that no reader has read."""
     if said.startswith(_EVENT):
         return ""
     return re.sub(rf"[^\s'\"]*/{re.escape(loop.name)}/", "", said)

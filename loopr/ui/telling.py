@@ -62,7 +62,7 @@ def tell(forest: Forest, events: Sequence[Event], now: int, tops: Sequence[str] 
 
 
 def backing_off(forest: Forest, now: int, tops: Sequence[str]) -> Iterator[str]:
-    """Name loops of some subtrees that wait by the clock for their next try: no event does before."""
+    """Name loops of some subtrees that wait by the clock for their next try: no event did."""
     late = (each for each in forest.loops.values() if each.not_before > now)
     waits = sorted((each.not_before, each.id) for each in late if each.status is Status.PENDING)
     clock, found = say_clock(now, now), list[tuple[str, Gate]]()

@@ -101,8 +101,8 @@ def _only_here(
     yield from behind(late)
     if ignored:
         unless = "; unless worktrees.setup makes them," if outset.is_set_up else ";"
-        get = f"loops get the checkout's own if {ground.include} names it, and none from another loop"
-        yield f"ignored by git: {few(ignored)}{unless} {get}"
+        get = f"loops get the checkout's own if {ground.include} names it"
+        yield f"ignored by git: {few(ignored)}{unless} {get}, and none from another loop"
     if within := within | within_of(outset):
         yield from in_environment(outset, within)
 
@@ -134,7 +134,8 @@ def _scripts(outset: Outset, commands: Sequence[Command | None]) -> Iterator[str
     lost = [names[0] for names in recipes if not _is_somewhere(outset, names)]
     nowhere = _nowhere(outset, [*(each for each in names if each not in modes), *lost])
     if ignored := set(ignored_among(outset.ground.users_door, nowhere)):
-        yield f"git ignores {few(sorted(ignored))}: no loop gets it from another, each has to make it"
+        makes = "no loop gets it from another, each has to make it"
+        yield f"git ignores {few(sorted(ignored))}: {makes}"
     if nowhere := [each for each in nowhere if each not in ignored]:
         fails = "what runs it fails, unless"
         who = "worktrees.setup or a loop" if outset.is_set_up else "a loop"

@@ -104,7 +104,8 @@ def _begun(scene: Scene, workspace: Workspace, plan: Plan) -> dict[str, Begun]:
 
     Where a step runs beside the loops, it may make any.
     """
-    if any(each is not None for each in steps_of(workspace.settings.of_project(plan.artifact.project))):
+    settings = workspace.settings.of_project(plan.artifact.project)
+    if any(each is not None for each in steps_of(settings)):
         return {}
     found: dict[str, Begun] = {}
     for command, where, key in _commands(scene, workspace, plan):

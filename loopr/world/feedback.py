@@ -34,7 +34,8 @@ _ZONE = r"(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?!\w))?"
 _UNIT = r"(?:ns|us|µs|μs|ms|msecs?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|days?)"
 _PERIOD = rf"\d+(?:[.,]\d+)?\s?{_UNIT}"
 _DATED = rf"(?:{_DAY}\s+)?(?:\d{{1,2}}\s+{_MONTH}|{_MONTH}\s+\d{{1,2}}),?\s+(?:\d{{4}}\s+)?{_CLOCK}{_ZONE}"
-_NAMED = r"(?i:\b(?:duration|elapsed|time)(?:[_ ]?(?:ms|us|ns|s|secs?|seconds?))?\b['\"]?\s?[:=]?\s*)"
+_IN_UNITS = r"(?:[_ ]?(?:ms|us|ns|s|secs?|seconds?))?"
+_NAMED = rf"(?i:\b(?:duration|elapsed|time){_IN_UNITS}\b['\"]?\s?[:=]?\s*)"
 _CHANGING = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d_\d\d_\d\d_\d+Z"), "<time>"),  # the log that npm names
     (re.compile(rf"{_NAMED}\d+(?:[.,:]\d+)*\b"), "<duration>"),
@@ -105,9 +106,9 @@ def _short(reason: str) -> str:
 
 
 def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
-    """Return the mark of a failure: equal for two that differ in what each run has anew.
+    """Return the mark of a failure, equal for two that differ in what each run has anew.
 
-    That are times, durations, seeds, long hex, the worktree and temporary folders.
+    Times, durations, seeds, long hex, the worktree and temporary folders are that.
     """
     text, _ = _plain(output)
     for name in sorted({str(worktree), os.path.realpath(worktree)}, key=len, reverse=True):

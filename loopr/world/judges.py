@@ -49,7 +49,7 @@ _FEEDS = re.compile(
     r"\b(?:eval|source|xargs|exec)\b|\|\s*(?:\S*/)?(?:python|pypy|ba?sh|dash|node|ruby|perl)\b"
     r"|\|\s*(?:\S*/)?sh\b"
 )
-"""Words by which a command may run what another one reads."""
+"""Words by which a command may run the output of another one."""
 
 _RUNS = ("$(", "`")
 _ROOT = "."
@@ -75,8 +75,8 @@ def paths_in(command: Command | None) -> list[str]:
 def judges_in(commands: Iterable[Command | None], made: Set[str] = frozenset()) -> tuple[str, ...]:
     """List what in some commands may be the path of a file that judges or prepares.
 
-    A file that is only looked at, as in `test -s out.txt`, is what they judge. One that is `made` is
-    that also where it is only read, as in `diff want.txt out.txt`.
+    A file that is only looked at, as in `test -s out.txt`, is what they judge. One that is `made`
+    is that also where it is only read, as in `diff want.txt out.txt`.
     """
     found: set[str] = set()
     for each in commands:
@@ -158,7 +158,7 @@ def _gone(words: Sequence[str], folders: Folders) -> Folders:
 
 
 def _in_judging(words: Sequence[str], folders: Folders, made: Set[str]) -> Iterator[str]:
-    """Give the paths in the words of one command, but for what it only looks at, or reads of the made."""
+    """Give the paths in one command, but for those it only looks at, and `made` ones it only reads."""
     within = partial(_in_judging, made=made)
     if not words or not _LOOKS.fullmatch(words[0]) or any(map(_READS_OWN.fullmatch, words[1:])):
         yield from _in_words(_without_read(words, folders, made), folders, within)
@@ -169,7 +169,7 @@ def _in_judging(words: Sequence[str], folders: Folders, made: Set[str]) -> Itera
 
 
 def _without_read(words: Sequence[str], folders: Folders, made: Set[str]) -> Sequence[str]:
-    """Leave out of one command the made file that it only reads; of several none is held to another."""
+    """Leave out of one command the made file that it only reads; of several none is left out."""
     at = _first_read(words) if made else len(words)
     read = {each for each in words[at:] if not made.isdisjoint(below(folders, each))}
     return [*words[:at], *(each for each in words[at:] if each not in read or len(read) > 1)]

@@ -302,9 +302,11 @@ def kill_others(root: Path, victim: str) -> list[str]:
 
 
 def _spare_a_command(pid: int) -> None:
-    """Let a process go on that became a command while it was stopped: it was a fork of its supervisor a moment ago."""
+    """Let a process go on that became a command meanwhile: it was a fork of its supervisor."""
     deadline = time.monotonic() + STOPS_WITHIN_SECS
-    while (seen := proc.stat(pid)) and seen.lives and seen.state != "T" and time.monotonic() < deadline:
+    while (seen := proc.stat(pid)) and seen.lives and seen.state != "T":
+        if time.monotonic() > deadline:
+            break
         time.sleep(0.001)  # one that waits for its fork to become a command stops after that
     if b"loopr.world.launcher" not in _line_of(pid):
         os.kill(pid, signal.SIGCONT)

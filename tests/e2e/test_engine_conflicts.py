@@ -100,7 +100,7 @@ def side_by_side(repo: Repo, code: int = 0) -> None:
 
 
 def test_a_script_that_mends_nothing_begins_again(repo: Repo) -> None:
-    """A command that knows its own change only makes it on the plan's new tip, after one try in vain."""
+    """A command that knows its own change only makes it on the new tip, after one try in vain."""
     plan(repo, "a b", SCRIPT)
     side_by_side(repo)
     assert repo.on_branch("demo", "lines") == "one\ntwo of b of a\nthree"
@@ -108,11 +108,11 @@ def test_a_script_that_mends_nothing_begins_again(repo: Repo) -> None:
     said = repo.note("feedback.b.3")
     assert "lines was left in conflict" in said and "at the plan's tip" in said
     kept = repo.git("for-each-ref", "--format=%(refname)", "refs/loopr/backup/demo.b.g1").split()
-    assert any("<<<<<<<" in repo.git("show", f"{each}:lines") for each in kept), "as the try left it"
+    assert any("<<<<<<<" in repo.git("show", f"{each}:lines") for each in kept)
 
 
 def test_a_conflict_is_mended_bit_by_bit(repo: Repo) -> None:
-    """A try that mends one of two files goes on with the other, and nothing is merged into markers."""
+    """A try that mends one of two files is followed by one with the other, and nothing is merged."""
     script = """
     if test "$LOOPR_ITERATION" = 1; then
       tell "$name"; wait_at "gate.$name"; echo "$name" | tee lines > other
@@ -128,11 +128,11 @@ def test_a_conflict_is_mended_bit_by_bit(repo: Repo) -> None:
     side_by_side(repo)
     assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 3, 3)]
     assert "other still has conflict markers (mend" in repo.note("feedback.b.3")
-    assert (repo.on_branch("demo", "lines"), repo.on_branch("demo", "other")) == ("mended", "mended")
+    assert {repo.on_branch("demo", each) for each in ("lines", "other")} == {"mended"}
 
 
 def test_a_person_mends_a_conflict(repo: Repo) -> None:
-    """A person who edits the files in the worktree of a loop that has failed finds that edit landed."""
+    """An edit of a person in the worktree of a loop that has failed lands after a retry."""
     plan(repo, "a b", SCRIPT, ", max_iterations: 2")
     side_by_side(repo, code=1)
     loop = repo.loops()["demo/b"]
@@ -144,7 +144,7 @@ def test_a_person_mends_a_conflict(repo: Repo) -> None:
 
 
 def test_a_retry_begins_again(repo: Repo) -> None:
-    """Where nobody has mended it, the try after `retry` begins without the conflict, as was said."""
+    """The try after `retry` begins without a conflict that is still there, as was said."""
     plan(repo, "a b", SCRIPT, ", max_iterations: 2")
     side_by_side(repo, code=1)
     repo.loopr("retry", "demo/b")

@@ -1,4 +1,4 @@
-"""The line of activity beside a loop at work says what is new in it."""
+"""The line of activity beside a loop at work begins with its news."""
 
 from __future__ import annotations
 

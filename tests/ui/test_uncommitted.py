@@ -261,7 +261,7 @@ def test_a_script_whose_interpreter_is_not_here(desk: Desk) -> None:
 
 
 def test_a_program_that_git_ignores_is_made_by_each(desk: Desk) -> None:
-    """A file that one loop builds, and that git ignores, stays in its worktree, which is foretold."""
+    """A file that one loop builds and git ignores stays in its worktree, which is foretold."""
     desk.write(".gitignore", "build/\n")
     commit(desk, ".gitignore")
     said = said_of(desk, "./build/tests gone.sh")

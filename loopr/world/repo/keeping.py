@@ -36,7 +36,7 @@ def digest_of(path: Path) -> str:
 
 
 def digest_of_bytes(content: bytes) -> str:
-    """Digest what a file holds."""
+    """Digest the content of a file."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -69,7 +69,7 @@ class Timeouts(NamedTuple):
     first_byte_ms: int | None = None
 
     def first_byte_of(self, *, agent: bool) -> int:
-        """Return how long a command may take to write its first byte, 0 where it need not write any.
+        """Return how long a command may take to write its first byte, 0 where it need not.
 
         An agent says soon that it works; a build that writes to a file says nothing.
         """

@@ -228,7 +228,8 @@ class _Reader:
         at = (mark.line, mark.column) if mark else (0, 0)
         slip = explain(self.source, said, at, begun, 1)
         words = f"is not YAML: {slip.message.removeprefix('not valid YAML: ')}"
-        return Fault("", self.place(slip.line, slip.col), visible(words, 200), visible(slip.hint, 200))
+        where = self.place(slip.line, slip.col)
+        return Fault("", where, visible(words, 200), visible(slip.hint, 200))
 
     def unreadable(self, error: Exception) -> Fault:
         """Word a character that cannot be in a text."""

@@ -260,7 +260,7 @@ def test_laying_a_conflict_survives_any_crash(tmp_path: Path) -> None:
 
 
 def test_beginning_again_survives_any_crash(tmp_path: Path) -> None:
-    """A loop that leaves its conflict behind stands clean at the plan's tip, and a ref keeps all of it."""
+    """A loop that leaves its conflict stands clean at the plan's tip, and a ref keeps all of it."""
     root = plant(tmp_path / "repo")
     ground = ground_of(root)
     begin(ground)

@@ -1,4 +1,4 @@
-"""A copy of what all worktrees share is kept of what a look found sound, and of nothing that came right after it."""
+"""A copy of a shared file is kept as a look found it sound, and never as it came right after."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ from loopr.world.repo.ground import KEPT, Ground
 from loopr.world.repo.keeping import keep
 from tests.world.repo.grounds import begin, git, ground_of, plant, take
 
-BROKEN = {"packed-refs": b"x\0\xff", "HEAD": b"nowhere", "config": b"[core\n", "hooks/pre-push": b"echo changed\n"}
+BROKEN = {
+    "packed-refs": b"x\0\xff",
+    "HEAD": b"nowhere",
+    "config": b"[core\n",
+    "hooks/pre-push": b"echo changed\n",
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_after_a_look_is_not_kept(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command breaks a file between a look and the copy; the next look brings the sound one back."""
+def test_what_is_broken_after_a_look_is_not_kept(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A command breaks a file between a look and the copy; the next look brings the old one back."""
     root = plant(tmp_path / "repo")
     place = root / ".git" / name
     place.parent.mkdir(exist_ok=True)
