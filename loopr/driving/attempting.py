@@ -42,7 +42,7 @@ from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import copy_included
 from loopr.world.repo.landing import begin_again, take_over, take_together
-from loopr.world.repo.newer import make_newer
+from loopr.world.repo.newer import make_newer, make_oldest
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
 from loopr.world.repo.tips import alone_with_plans
@@ -198,7 +198,8 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
     if left.clashing.files and not left.untouched:
         return _note_spot(kit, task, Spot(folder, loop_tip(ground, task.name)), left.clashing)
     if left.untouched:
-        base = begin_again(ground, task.name, task.tip)
+        make_oldest(ground, folder, begin_again(ground, task.name, task.tip), task.tip)
+        base = task.tip
     elif not (worktree.fresh and worktree.tip == task.tip):
         if task.attempt % TRIES_TOGETHER == 0 and kit.settings.land.history != "merge":
             take_together(ground, task.name, task.tip, kit.clock())

@@ -111,6 +111,24 @@ def test_a_script_that_mends_nothing_begins_again(repo: Repo) -> None:
     assert any("<<<<<<<" in repo.git("show", f"{each}:lines") for each in kept)
 
 
+def test_make_makes_again_what_was_taken_back(repo: Repo) -> None:
+    """A product that was committed before is older than its sources, also where these were not touched."""
+    rule = "all: z/product a.o\nz/product: a/source\n\tcp a/source z/product\n"
+    makefile = f"{rule}a.o: a/source z/product\n\tcp z/product a.o\n"
+    repo.write({"a/source": "new\n", "z/product": "old\n", "Makefile": makefile, ".gitignore": "*.o\n"})
+    repo.git("add", "a", "z", "Makefile", ".gitignore")
+    repo.git("commit", "--quiet", "--message=make")
+    script = """
+    test "$name $LOOPR_ITERATION" != "b 1" || touch a/source
+    make; cp a.o "$DESK/object.$name.$LOOPR_ITERATION"
+    """
+    plan(repo, "a b", f"{script}{SCRIPT}")
+    side_by_side(repo)
+    assert repo.on_branch("demo", "lines") == "one\ntwo of b of a\nthree"
+    assert repo.note("object.b.3") == "new\n"
+    assert repo.on_branch("demo", "z/product") == "new"
+
+
 def test_a_conflict_is_mended_bit_by_bit(repo: Repo) -> None:
     """A try that mends one of two files is followed by one with the other, and nothing is merged."""
     script = """

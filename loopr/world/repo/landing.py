@@ -124,14 +124,14 @@ def take_over(ground: Ground, name: str, stands: str, at_ms: int) -> Taken:
 
 
 def begin_again(ground: Ground, name: str, stands: str) -> str:
-    """Bring a loop at rest to its plan's tip, and return that; a ref keeps all that it has made."""
+    """Bring a loop at rest to its plan's tip; return its own, which a ref keeps."""
     with opened(ground, need_slot(ground, name)) as at:
         finish(at)
         remove(at.admin / LAST_LOOP)  # a command follows
         tip = loop_tip(ground, name)
         put_refs(at.door, [Move(backup_ref(name, tip), tip)], "loopr: keep")
         lay(at, Laying(stands))
-    return stands
+    return tip
 
 
 def take_together(ground: Ground, name: str, stands: str, at_ms: int) -> None:

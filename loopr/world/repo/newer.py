@@ -1,18 +1,23 @@
-"""Files that have changed since a loop last landed are newer than all others in its worktree.
+"""The times of files in a worktree, such that make and its like take no old product for a new one.
 
-A checkout gives all files the time at which git came to them, so make and its like would take old products for new
-ones. Must never know a loop, nor change the contents of a file.
+A checkout gives all files the time at which git came to them. So files that have changed since a
+loop last landed are made newer than all others, and files that are put back as they were before it
+are made older. Must never know a loop, nor change the contents of a file.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import is_there
+from loopr.world.repo.refs import merge_base
 from loopr.world.repo.scanning import NOTHING, changed_entries
+
+AFTER_NS = 10_000_000  # a disk may tell times apart by as much
 
 
 def make_newer(ground: Ground, folder: Path, since: str, tip: str) -> None:
@@ -23,3 +28,18 @@ def make_newer(ground: Ground, folder: Path, since: str, tip: str) -> None:
         if each.mode != NOTHING:
             with suppress(FileNotFoundError, NotADirectoryError):  # a sparse checkout has not all of them
                 os.utime(folder / each.path, follow_symlinks=False)
+
+
+def make_oldest(ground: Ground, folder: Path, made: str, stands: str) -> None:
+    """Make the files that a loop had made and that were taken back older than all others.
+
+    Others get a later time, and none an earlier one: what was built of the taken back is built anew.
+    """
+    door = ground.door
+    own = {each.path for each in changed_entries(door, merge_base(door, made, stands), made)}
+    times = [file.lstat().st_mtime_ns for each in own if (file := folder / each).exists()]
+    after = max(times, default=time.time_ns()) + AFTER_NS
+    for path in door.run("ls-tree", "-r", "-z", "--name-only", stands).parts:
+        if path not in own:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.utime(folder / path, ns=(after, after), follow_symlinks=False)

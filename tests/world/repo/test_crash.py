@@ -276,7 +276,7 @@ def test_beginning_again_survives_any_crash(tmp_path: Path) -> None:
         assert commits.commit_attempt(ground, name, 2, say(name, 2)).moved
 
     def step(ground: Ground, name: str) -> None:
-        assert landing.begin_again(ground, name, stands(ground)) == stands(ground)
+        landing.begin_again(ground, name, stands(ground))
 
     for name in through(root, prepare, step):
         folder = root / "worktrees" / name
