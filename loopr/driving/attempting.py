@@ -42,7 +42,7 @@ from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import copy_included
 from loopr.world.repo.landing import begin_again, take_over, take_together
-from loopr.world.repo.newer import make_newer, make_oldest
+from loopr.world.repo.newer import make_landed_newer, make_newer, make_oldest
 from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
 from loopr.world.repo.tips import alone_with_plans
@@ -207,6 +207,8 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
         base = take_over(ground, task.name, task.tip, kit.clock()).tip
     if worktree.fresh and task.loop.landed:  # it is done again
         make_newer(ground, folder, task.loop.landed, base)
+    elif worktree.new:
+        make_landed_newer(ground, folder, task.base_commit, base)
     return _note_spot(kit, task, Spot(folder, base))
 
 

@@ -1,8 +1,8 @@
 """The times of files in a worktree, such that make and its like take no old product for a new one.
 
-A checkout gives all files the time at which git came to them. So files that have changed since a
-loop last landed are made newer than all others, and files that are put back as they were before it
-are made older. Must never know a loop, nor change the contents of a file.
+A checkout gives all files the time at which git came to them. So files that have landed, or have
+changed since a loop last landed, are made newer than all others, and files that are put back as
+they were are made older. Must never know a loop, nor change the contents of a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from loopr.world.repo.landing import is_there
 from loopr.world.repo.refs import merge_base
 from loopr.world.repo.scanning import NOTHING, changed_entries
 
-AFTER_NS = 10_000_000  # a disk may tell times apart by as much
+AFTER_NS, APART_NS = 10_000_000, 1_000
+MOST_COMMITS = 200  # of a plan: what is older than these was there before most of its worktrees
 
 
 def make_newer(ground: Ground, folder: Path, since: str, tip: str) -> None:
@@ -28,6 +29,19 @@ def make_newer(ground: Ground, folder: Path, since: str, tip: str) -> None:
         if each.mode != NOTHING:
             with suppress(FileNotFoundError, NotADirectoryError):  # a sparse checkout has not all of them
                 os.utime(folder / each.path, follow_symlinks=False)
+
+
+def make_landed_newer(ground: Ground, folder: Path, base: str, tip: str) -> None:
+    """Make the files that a plan has landed newer than all others, the latest one the newest."""
+    if not base or base == tip:
+        return
+    words = ("log", "--first-parent", "-m", "--format=", "--name-only", "-z", f"-{MOST_COMMITS}")
+    landed = list(dict.fromkeys(ground.door.ask(*words, f"{base}..{tip}").parts))[::-1]
+    now = time.time_ns()
+    for number, path in enumerate(landed, 1):
+        at = now + number * APART_NS
+        with suppress(OSError):  # it is gone by now, or a sparse checkout has not all of them
+            os.utime(folder / path, ns=(at, at), follow_symlinks=False)
 
 
 def make_oldest(ground: Ground, folder: Path, made: str, stands: str) -> None:
@@ -41,5 +55,5 @@ def make_oldest(ground: Ground, folder: Path, made: str, stands: str) -> None:
     after = max(times, default=time.time_ns()) + AFTER_NS
     for path in door.run("ls-tree", "-r", "-z", "--name-only", stands).parts:
         if path not in own:
-            with suppress(FileNotFoundError, NotADirectoryError):
+            with suppress(OSError):
                 os.utime(folder / path, ns=(after, after), follow_symlinks=False)

@@ -49,7 +49,8 @@ class Brought(NamedTuple):
 class Worktree(NamedTuple):
     """The checkout of one loop; `fresh` is true where it was made or made clean by this very call.
 
-    `tip` is where the attempt begins, `base` the newest commit of the plan that it contains.
+    `tip` is where the attempt begins, `base` the newest commit of the plan that it contains. Of a
+    `new` one git has written all files just now.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Worktree(NamedTuple):
     base: str
     fresh: bool
     copied: tuple[str, ...] = ()
+    new: bool = False
 
 
 class Released(NamedTuple):

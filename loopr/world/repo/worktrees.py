@@ -74,7 +74,8 @@ def take(ground: Ground, name: str, start: str, occupied: Occupied = nobody, *, 
             if record is not None and record.clash.plan_tip == tip:  # the folder with the conflict was lost
                 lay_files(at, record.clash)
         put(ground, slot._replace(state="used"))
-        return _worktree(ground, slot, tip, start)._replace(fresh=True, copied=copied)
+        made = _worktree(ground, slot, tip, start)
+        return made._replace(fresh=True, copied=copied, new=is_new)
     raise WorldError(f"no worktree for {name} comes clean", hint="`loopr gc --dry-run` names those that were set aside")
 
 
