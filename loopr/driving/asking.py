@@ -272,7 +272,7 @@ def made_of(candidate: Candidate | None) -> dict[str, str]:
 
 
 def _first_put_back(task: Task, candidate: Candidate | None) -> str:
-    """Name the files of a refused work that judges did not see, and the key that makes them work."""
+    """Name the files of a refused work that judges did not see, and the key that helps."""
     paths = [*made_of(candidate)]
     if not paths:
         return ""

@@ -106,9 +106,9 @@ def _short(reason: str) -> str:
 
 
 def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
-    """Return the mark of a failure, equal for two that differ in what each run has anew.
+    """Return the mark of a failure, equal for two that differ in parts that each run has anew.
 
-    Times, durations, seeds, long hex, the worktree and temporary folders are that.
+    These are times, durations, seeds, long hex, the worktree and temporary folders.
     """
     text, _ = _plain(output)
     for name in sorted({str(worktree), os.path.realpath(worktree)}, key=len, reverse=True):

@@ -45,6 +45,8 @@ _READS = re.compile(
 )
 _PROGRAM_IN_FILE = re.compile(r"-[A-Za-z]*[fi].*|--(?:file|in-place)(?:=.*)?")
 _RUNS_FIRST = re.compile(r"(?:.*/)?(?:(?:python|pypy)[\d.]*|sh|dash|bash|node|ruby)")
+_CODE = re.compile(r".*\.(?:sh|bash|bats|py|[cm]?js|ts|rb|pl|php|lua|t|mk)")
+_TOOL = re.compile(r"(?:.*/)?\.?bin/.*")  # a test runner is one, which runs the files that it is given
 _FEEDS = re.compile(
     r"\b(?:eval|source|xargs|exec)\b|\|\s*(?:\S*/)?(?:python|pypy|ba?sh|dash|node|ruby|perl)\b"
     r"|\|\s*(?:\S*/)?sh\b"
@@ -158,7 +160,7 @@ def _gone(words: Sequence[str], folders: Folders) -> Folders:
 
 
 def _in_judging(words: Sequence[str], folders: Folders, made: Set[str]) -> Iterator[str]:
-    """Give the paths in one command, but for those it only looks at, and `made` ones it only reads."""
+    """Give the paths in one command, but for those it only looks at, and made ones it reads."""
     within = partial(_in_judging, made=made)
     if not words or not _LOOKS.fullmatch(words[0]) or any(map(_READS_OWN.fullmatch, words[1:])):
         yield from _in_words(_without_read(words, folders, made), folders, within)
@@ -172,6 +174,8 @@ def _without_read(words: Sequence[str], folders: Folders, made: Set[str]) -> Seq
     """Leave out of one command the made file that it only reads; of several none is left out."""
     at = _first_read(words) if made else len(words)
     read = {each for each in words[at:] if not made.isdisjoint(below(folders, each))}
+    if words and not _READS.fullmatch(words[0]):  # a script may run the code that it is given
+        read = {each for each in read if not _CODE.fullmatch(each)}
     return [*words[:at], *(each for each in words[at:] if each not in read or len(read) > 1)]
 
 
@@ -183,7 +187,7 @@ def _first_read(words: Sequence[str]) -> int:
         return 1
     if _RUNS_FIRST.fullmatch(words[0]) and words[1:] and not words[1].startswith("-"):
         return 2
-    return 1 if "/" in words[0] else len(words)
+    return 1 if "/" in words[0] and not _TOOL.fullmatch(words[0]) else len(words)
 
 
 def _in_words(words: Sequence[str], folders: Folders, within: Reader | None = None) -> Iterator[str]:

@@ -45,16 +45,21 @@ esac
 """
 
 
-def test_a_conflict_is_mended(repo: Repo) -> None:
-    """Of two loops that change one line the first lands; the other finds both versions in its file and lands then."""
-    plan(repo, "a b", STUBBORN)
+def side_by_side(repo: Repo, code: int = 0) -> None:
+    """Let two loops change the same file, of which the first lands before the second has ended."""
     gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
     process = repo.begin("start", "plan.md")
     repo.heard(2)
     gates["a"].open()
     repo.loopr("wait", "demo/a")
     gates["b"].open()
-    process.ended()
+    process.ended(code)
+
+
+def test_a_conflict_is_mended(repo: Repo) -> None:
+    """Of two loops that change one line the first lands; the other finds both versions in its file and lands then."""
+    plan(repo, "a b", STUBBORN)
+    side_by_side(repo)
     assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 2, 2)]
     assert repo.on_branch("demo", "lines") == "one\ntwo of a and b\nthree"
     laid = repo.note("laid.b")
@@ -69,13 +74,7 @@ def test_a_conflict_is_mended(repo: Repo) -> None:
 def test_markers_that_are_left_are_refused(repo: Repo) -> None:
     """A conflict that the next try has left is a refusal that names the file."""
     plan(repo, "a b", f"IDLE=2\n{STUBBORN}")
-    gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
-    process = repo.begin("start", "plan.md")
-    repo.heard(2)
-    gates["a"].open()
-    repo.loopr("wait", "demo/a")
-    gates["b"].open()
-    process.ended()
+    side_by_side(repo)
     assert "lines was left in conflict" in repo.note("feedback.b.3")
     assert repo.landed("demo") == [("demo/a", 1, 1), ("demo/b", 3, 3)]
     assert repo.on_branch("demo", "lines") == "one\ntwo of a and b\nthree"
@@ -86,17 +85,6 @@ if test "$LOOPR_ITERATION" = 1; then tell "$name"; wait_at "gate.$name"; fi
 if grep -q '<<<' lines; then echo "cannot read lines, pid $$"; exit 3; fi
 sed "s/two/two of $name/" lines > new; cat new > lines; rm new
 """
-
-
-def side_by_side(repo: Repo, code: int = 0) -> None:
-    """Let two loops change the same file, of which the first lands before the second has ended."""
-    gates = {each: repo.gate(f"gate.{each}") for each in "ab"}
-    process = repo.begin("start", "plan.md")
-    repo.heard(2)
-    gates["a"].open()
-    repo.loopr("wait", "demo/a")
-    gates["b"].open()
-    process.ended(code)
 
 
 def test_a_script_that_mends_nothing_begins_again(repo: Repo) -> None:

@@ -17,7 +17,7 @@ MAKE = ".PHONY: a.txt\na.txt:\n\tcp want.txt a.txt\n"
 def repo(tmp_path: Path) -> Iterator[Repo]:
     """Give a repository with a file that is out of date."""
     with opened(tmp_path) as found:
-        yield found.found(FILES | {"Makefile": MAKE})
+        yield found.found(FILES | {"Makefile": MAKE, "all.sh": 'sh "$@"\n'})
 
 
 def task(repo: Repo, words: str, code: int = 0) -> str:
@@ -53,6 +53,7 @@ def test_a_file_that_is_made_anew_lands(repo: Repo, words: str) -> None:
         "run: \"echo 'exit 0' > chk.sh\", check: \"sh -c 'sh chk.sh a.txt'\"",
         'run: "echo \'exit 0\' > chk.sh", check: "cat chk.sh | sh"',
         'run: "echo \'exit 0\' > chk.sh", check: "sh < chk.sh"',
+        'run: "echo \'exit 0\' > chk.sh", check: "sh all.sh chk.sh a.txt"',
         'run: "cp a.txt want.txt; echo x > a.txt; cp a.txt want.txt", check: "cmp want.txt a.txt && false"',
     ],
 )

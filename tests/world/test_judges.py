@@ -99,3 +99,38 @@ def test_what_would_stand_in_for_a_module() -> None:
     expected = ("tools.py", "tools/__init__.py", "tools/check.py", "tools/check/__init__.py", "tools/check/__main__.py")
     assert stand_ins(words, ["tools/check.py"]) == expected
     assert stand_ins(words, ["check.sh"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("check", "guards"),
+    [
+        ("cmp want.csv out.csv", False),
+        ("make -s list | diff - out.csv", False),
+        ('test "$(cat out.csv)" = x', False),
+        ("./check.sh out.csv", False),
+        ("python3 check.py out.csv", False),
+        ("pytest out.csv", True),
+        (".venv/bin/pytest out.csv", True),
+        ("node_modules/.bin/jest out.csv", True),
+        ("bin/each out.csv", True),
+        ("sh -e out.csv", True),
+        ("python3 -m check out.csv", True),
+        (". out.csv", True),
+        ("cat out.csv | sh", True),
+        ("sh -c 'sh out.csv'", True),
+        ("./check.sh out.csv && sh out.csv", True),
+        ("awk -f out.csv data", True),
+    ],
+)
+def test_a_made_file_is_work_where_it_is_only_read(check: str, guards: bool) -> None:
+    """A file that the work makes guards only where a check may run it."""
+    assert ("out.csv" in judges_in([check], {"out.csv"})) is guards
+    assert "out.csv" in judges_in([check]) or check.startswith("test")
+
+
+@pytest.mark.parametrize("name", ["tests/a.sh", "a.py", "lib.test.js", "t/one.t"])
+def test_code_that_a_script_is_given_guards(name: str) -> None:
+    """A script may run it, although another one only reads it."""
+    assert name in judges_in([f"./run.sh {name}"], {name})
+    assert name not in judges_in([f"diff want {name}"], {name})
+    assert {*judges_in([f"diff {name} other"], {name, "other"})} >= {name, "other"}

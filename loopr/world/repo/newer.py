@@ -47,7 +47,7 @@ def make_landed_newer(ground: Ground, folder: Path, base: str, tip: str) -> None
 def make_oldest(ground: Ground, folder: Path, made: str, stands: str) -> None:
     """Make the files that a loop had made and that were taken back older than all others.
 
-    Others get a later time, and none an earlier one: what was built of the taken back is built anew.
+    Others get a later time, and none an earlier one: products of the taken back are made anew.
     """
     door = ground.door
     own = {each.path for each in changed_entries(door, merge_base(door, made, stands), made)}

@@ -73,7 +73,9 @@ class Timeouts(NamedTuple):
 
         An agent says soon that it works; a build that writes to a file says nothing.
         """
-        return (AGENT_SAYS_MS if agent else 0) if self.first_byte_ms is None else self.first_byte_ms
+        if self.first_byte_ms is not None:
+            return self.first_byte_ms
+        return AGENT_SAYS_MS if agent else 0
 
 
 class Environment(NamedTuple):
