@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from loopr.core.offers import NO_OFFERS, Offers, read_offers
-from loopr.core.policy import NO_BUDGET, OWN_REPO, Budget
+from loopr.core.policy import NO_BUDGET, Budget
 from loopr.core.redo import NO_PAST, Past, read_past
 
 
@@ -287,26 +287,6 @@ class Gate(NamedTuple):
     gate: str
     reason: str
     until: int | None = None
-
-
-class Convoy(NamedTuple):
-    """A named set of loops that lands when all of them are done."""
-
-    members: tuple[str, ...] = ()
-    landed_at: int | None = None
-
-
-class Bound(NamedTuple):
-    """The file a plan was started from, the branch and commit its work begins at, and the repository they are in.
-
-    `repo` is written as in the settings of its project; nothing where the project has none.
-    """
-
-    source: str
-    digest: str
-    base_branch: str = ""
-    base_commit: str = ""
-    repo: str = OWN_REPO
 
 
 _LOOP_DEFAULTS = Loop("", "", "", None, 0, 0, "")

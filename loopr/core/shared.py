@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from loopr.core.model import Bound, Convoy, Hold
+from loopr.core.model import Hold
 from loopr.core.offers import Kept
-from loopr.core.policy import Policy, decode_policy, encode_policy
+from loopr.core.policy import OWN_REPO, Policy, decode_policy, encode_policy
 from loopr.core.redo import NO_ROUND, Round
 from loopr.core.tips import NO_TIP, Tip, read_tip
 
@@ -44,6 +44,26 @@ _FRESH_LANE = Lane()
 def project_scope(name: str) -> str:
     """Return the scope under which a project is held."""
     return f"project:{name}"
+
+
+class Convoy(NamedTuple):
+    """A named set of loops that lands when all of them are done."""
+
+    members: tuple[str, ...] = ()
+    landed_at: int | None = None
+
+
+class Bound(NamedTuple):
+    """The file a plan was started from, the branch and commit its work begins at, and the repository they are in.
+
+    `repo` is written as in the settings of its project; nothing where the project has none.
+    """
+
+    source: str
+    digest: str
+    base_branch: str = ""
+    base_commit: str = ""
+    repo: str = OWN_REPO
 
 
 class Denied(NamedTuple):

@@ -8,12 +8,12 @@ from __future__ import annotations
 from loopr.core import plan_events as p
 from loopr.core import workspace_events as w
 from loopr.core.events import Event
-from loopr.core.model import Bound, Convoy, Hold
+from loopr.core.model import Hold
 from loopr.core.offers import Kept
 from loopr.core.policy import decode_policy
 from loopr.core.redo import Round
 from loopr.core.redo_events import RoundBegan
-from loopr.core.shared import Accepted, Host, Moved, Shared, Suspects, moved_key
+from loopr.core.shared import Accepted, Bound, Convoy, Host, Moved, Shared, Suspects, moved_key
 from loopr.core.tips import Moving, Tip
 
 RAMP_END = 1 << 16

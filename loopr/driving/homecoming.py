@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.forest import Forest
-from loopr.core.model import Bound
-from loopr.core.shared import moved_key
+from loopr.core.shared import Bound, moved_key
 from loopr.core.staleness import stale_below
 from loopr.core.tree import Tree
 from loopr.driving.acts import Act, Do, Run, Tell

@@ -16,9 +16,10 @@ from loopr.core import offer_events as f
 from loopr.core import wishes
 from loopr.core.events import Event
 from loopr.core.filing import plan_declares
-from loopr.core.model import Bound, Loop
+from loopr.core.model import Loop
 from loopr.core.observations import FileSeen
 from loopr.core.offering import offered_words
+from loopr.core.shared import Bound
 from loopr.core.trust import offer_plan
 from loopr.engine import Engine
 from loopr.errors import LooprError, PlanError, UserError

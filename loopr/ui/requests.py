@@ -15,8 +15,9 @@ from loopr.core.declaring import lost_work, outline_problems
 from loopr.core.entries import Artifact, Entry
 from loopr.core.filing import plan_declares
 from loopr.core.grouping import queue_depth
-from loopr.core.model import Bound, Loop
+from loopr.core.model import Loop
 from loopr.core.policy import OWN_REPO
+from loopr.core.shared import Bound
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project

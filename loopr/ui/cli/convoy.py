@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import click
 
-from loopr.core.model import Convoy, Status
+from loopr.core.model import Status
 from loopr.core.scene import Scene
+from loopr.core.shared import Convoy
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame, framed, reading
 from loopr.ui.cli.steer import steer
