@@ -87,7 +87,8 @@ def ground_of(workspace: Settled, repo: str = OWN_REPO) -> Ground:
         include=settings.worktrees.include or "",
         artifacts=place.root / settings.artifacts.dir,
     )
-    ground = replace(ground, max_file_bytes=settings.max_file_bytes)  # exact, where the megabytes are not whole
+    exact = settings.max_file_bytes  # where the megabytes are not whole
+    ground = replace(ground, max_file_bytes=exact, union=settings.union)
     if repo == OWN_REPO:
         return ground
     return replace(ground, pool_folder=f"{ground.pool_folder}-{sha256(repo.encode()).hexdigest()[:8]}")

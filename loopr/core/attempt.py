@@ -10,7 +10,8 @@ from typing import Any
 
 from loopr.core import events as e
 from loopr.core.answers import answered
-from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
+from loopr.core.clash import Clash
+from loopr.core.judge_events import Conflicted, JudgeWaits, LandingWaits, MergeTurnEnded, Refused, VerdictGiven
 from loopr.core.model import NO_USAGE, Ending, Failure, Lease, Loop, Status, Usage
 from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.errors import Impossible
@@ -67,9 +68,18 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
         live=NO_USAGE,
         not_before=0,
         judge_only=False,
+        clash=_with_turn(loop, pull=pull, at=at),
         outdated=loop.outdated if event.judge_only else "",
         past=loop.past._replace(worked=event.work) if event.work != loop.past.worked else loop.past,
     )
+
+
+def _with_turn(loop: Loop, *, pull: bool, at: int) -> Clash:
+    """Begin the turn of a loop to mend its conflict; a pull worker has none."""
+    clash = loop.clash
+    if not clash.number:
+        return clash
+    return clash.over if pull else clash._replace(began=clash.began or at)
 
 
 def _started(loop: Loop, event: e.AttemptStarted, at: int) -> Loop:
@@ -144,12 +154,18 @@ def tallied(loop: Loop, failure: Failure) -> tuple[tuple[str, int], ...]:
 
 def _refused(loop: Loop, event: Refused | Conflicted, at: int) -> Loop:
     """Begin the next iteration, unless this was the last."""
+    clash = loop.clash
+    if isinstance(event, Conflicted):
+        clash = clash.again(event.paths, event.number)
+    if event.touched != clash.touched:
+        clash = clash._replace(touched=event.touched)
     return answered(over(_served(loop)), event)._replace(
         status=event.to,
         iteration=loop.iteration + (event.to is not S.FAILED),
         failures=0,
         launch_failures=0,
         taken_early=loop.taken_early or bool(event.takes_over),
+        clash=clash,
         tally=tallied(loop, Failure.CONFLICT if isinstance(event, Conflicted) else Failure.REFUSED),
         reason=event.reason,
     )
@@ -220,6 +236,16 @@ def _landing_began(loop: Loop, event: LandingBegan, at: int) -> Loop:
     return loop._replace(lease=_lease(loop)._replace(lands=True))
 
 
+def _landing_waits(loop: Loop, event: LandingWaits, at: int) -> Loop:
+    """Remember the files for which the landing lets others pass."""
+    return loop._replace(lease=_lease(loop)._replace(behind=event.paths))
+
+
+def _turn_ended(loop: Loop, event: MergeTurnEnded, at: int) -> Loop:
+    """Go on without a turn."""
+    return loop._replace(clash=loop.clash.over)
+
+
 def _inputs_moved(loop: Loop, event: InputsMoved, at: int) -> Loop:
     """Note that what it works from is old by now."""
     return loop._replace(outdated=event.why)
@@ -273,6 +299,8 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.Broke: _broke,
     e.SetAside: _set_aside,
     e.Passed: _passed,
+    LandingWaits: _landing_waits,
+    MergeTurnEnded: _turn_ended,
     LandingBegan: _landing_began,
     InputsMoved: _inputs_moved,
     e.Landed: _landed,

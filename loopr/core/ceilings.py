@@ -6,6 +6,7 @@ Knows what is at work and what may be. Must never know which loop is next.
 from __future__ import annotations
 
 from loopr.core import limits
+from loopr.core.hot import passed_by
 from loopr.core.model import Loop
 from loopr.core.offering import Closed
 from loopr.core.scene import Scene
@@ -31,7 +32,8 @@ def type_closed(scene: Scene, loop: Loop, now: int) -> Closed:
 def capacity_closed(scene: Scene, loop: Loop, now: int) -> Closed:
     """The workspace has as many loops, or as many API calls, as it may."""
     policy, occupied = scene.policy, scene.occupancy
-    if not policy.unbounded and occupied.total >= policy.max_loops:
+    full = not policy.unbounded and occupied.total >= policy.max_loops
+    if full and occupied.total - passed_by(scene) >= policy.max_loops:
         return f"all {policy.max_loops} slots are taken", None
     ceiling = policy.api_ceiling
     if ceiling is not None and occupied.api_calls >= ceiling and limits.api_lane(scene, loop, now):

@@ -15,8 +15,10 @@ from loopr.core.fairness import next_project
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group, group_ready_since
 from loopr.core.grouping import GroupKey
+from loopr.core.hot import ends_at, overdue
 from loopr.core.in_vain import others_first
 from loopr.core.intake import reclaim
+from loopr.core.judge_events import MergeTurnEnded
 from loopr.core.limits import budgets_of, crew_of, own_budget_ends, own_budget_reached, pick_lane
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.policy import DEFAULT_LANE
@@ -51,13 +53,15 @@ def choose(forest: Forest, now: int) -> Iterator[Event]:
 
 
 def _expired(forest: Forest, now: int) -> Iterator[Event]:
-    """Reclaim every lease whose holder has been silent for too long."""
+    """Reclaim every lease whose holder has been silent for too long, and end every turn that took too long."""
     for loop_id in sorted(forest.tree.timed):
         loop = forest.loops[loop_id]
         if loop.lease is not None and loop.lease.expires_at is not None and now >= loop.lease.expires_at:
             yield from reclaim(forest, loop, now, f"the lease of {loop.lease.holder} expired")
         elif loop.ending is not None and loop.ending.expires_at is not None and now >= loop.ending.expires_at:
             yield e.AttemptGone(loop_id, loop.ending.attempt)
+    for loop in list(overdue(forest, now)):
+        yield MergeTurnEnded(loop.id)
 
 
 def _nothing_left(forest: Forest, leased: Loop, now: int) -> str | None:
@@ -147,11 +151,24 @@ def _dispatched(forest: Forest, open_groups: Open) -> Loop | None:
 
 
 def _first_of(forest: Forest, open_groups: Open, now: int) -> Loop | None:
-    """Return the first loop of the project whose turn it is: one that starves, else the one with the highest score."""
+    """Return the first loop of the project whose turn it is: one that has a conflict to mend, then one that starves.
+
+    Else the one with the highest score.
+    """
     project = next_project(forest, sorted({key.project for key, _ in open_groups}), now)
     groups = [(key, group) for key, group in open_groups if key.project == project]
+    mending = _mending(forest, groups)
+    if mending is not None:
+        return mending
     found = _starving(forest, groups, now) or _best(forest, groups, now)
     return forest.loops[found.id] if found is not None else None
+
+
+def _mending(forest: Forest, groups: Open) -> Loop | None:
+    """Return the loop whose conflict came first, of those that may mend theirs now."""
+    waiting = (forest.loops[each] for each in forest.tree.clashing)
+    ready = (loop for loop in waiting if any(loop.id in group.members for _, group in groups))
+    return min(ready, key=lambda loop: loop.clash.number, default=None)
 
 
 def _best(forest: Forest, groups: Open, now: int) -> Candidate | None:
@@ -233,6 +250,7 @@ def next_wake(forest: Forest, now: int) -> int | None:
     candidates = [forest.ready.next_backoff(), forest.shared.paced_until(), forest.shared.host[1], *lanes, *expiries]
     candidates += [forest.ledger.frees_at(scope, now) for scope in _budgeted(forest)]
     candidates += [ends for ends, _ in _timed_by_budget(forest)]
+    candidates += [ends_at(forest, forest.loops[each]) for each in forest.tree.clashing]
     return min((at for at in candidates if at is not None and at > now), default=None)
 
 

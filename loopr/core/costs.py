@@ -14,7 +14,9 @@ from loopr.core import workspace_events as w
 from loopr.core.answers import answered, enough, is_news
 from loopr.core.attempt import tallied
 from loopr.core.backoff import backoff_ms
+from loopr.core.clash import MOST_PATHS
 from loopr.core.events import Event
+from loopr.core.hot import next_number
 from loopr.core.in_vain import is_own_matter
 from loopr.core.judge_events import Conflicted, Refused
 from loopr.core.limits import LONGEST_WINDOW_MS, own_budget_reached, ramp_after, rest_ms
@@ -59,7 +61,8 @@ def _conflict(scene: Scene, loop: Loop, trouble: Trouble, now: int) -> Iterator[
         return
     agent = whose_work(scene, loop)
     said = Conflicted(loop.id, attempt_of(loop), Status.PENDING, trouble.signature, trouble.reason, trouble.work, agent)
-    yield from _no(scene, loop, trouble, replace(said, tip=trouble.tip), now)
+    said = replace(said, tip=trouble.tip, paths=trouble.paths[:MOST_PATHS], number=next_number(scene))
+    yield from _no(scene, loop, trouble, said, now)
 
 
 def whose_work(scene: Scene, loop: Loop) -> str:
@@ -69,7 +72,7 @@ def whose_work(scene: Scene, loop: Loop) -> str:
 
 def _no(scene: Scene, loop: Loop, trouble: Trouble, said: Refused | Conflicted, now: int) -> Iterator[Event]:
     """Say where a verdict of no leads: on, to another agent, or to the end of the iterations or of the patience."""
-    said = _outcome(scene, loop, trouble, said)
+    said = _outcome(scene, loop, trouble, replace(said, touched=trouble.touched[:MOST_PATHS]))
     if said.to is Status.PENDING and (reached := own_budget_reached(scene, loop, now)):
         yield from _spent_up(scene, loop, trouble, reached)
         return

@@ -15,6 +15,7 @@ from loopr.core import workspace_events as w
 from loopr.core.attempt import clocked
 from loopr.core.gates import may_settle, own_gates_open, ready_since, scope_is_held
 from loopr.core.grouping import group_key
+from loopr.core.hot import concerned, has_turn
 from loopr.core.ledger import Charge, charge_of, plan_key
 from loopr.core.lifecycle import evolve
 from loopr.core.model import Loop, Spent, Status, encode_loop
@@ -88,12 +89,20 @@ class Forest(Scene):
         self._put(old, new)
         self._note(event, old, new, at)
         self._reconsider_around(event, old, new)
+        for each in self._others_in_line(old, new):
+            self._reconsider(each)
         for each, before in zip(chain, was_done, strict=True):
             if before != (self.tree.done_at(each) if self.tree.done(each) else None):
                 for needer in list(self.tree.needers.get(each, ())):
                     self._reconsider(needer)
         for each in self._turns.change(old, new, getattr(event, "landed", "")):
             self._reconsider(each)
+
+    def _others_in_line(self, old: Loop | None, new: Loop) -> list[str]:
+        """List the loops that a turn to mend a conflict holds back or sets free, where one begins or ends."""
+        if old is None or has_turn(old) == has_turn(new):
+            return []
+        return concerned(self, old if has_turn(old) else new)
 
     def _above(self, loop: Loop) -> Iterable[Loop]:
         """List the ancestors of a loop that may not be in the tree yet."""
@@ -298,7 +307,7 @@ def _moved(loop: Loop, by_ms: int) -> Loop:
     def move(at: int) -> int:
         return at + by_ms if at else 0
 
-    lease, ending, hold, ask = loop.lease, loop.ending, loop.hold, loop.past.ask
+    lease, ending, hold, ask, clash = loop.lease, loop.ending, loop.hold, loop.past.ask, loop.clash
     return loop._replace(
         created=move(loop.created),
         since=move(loop.since),
@@ -307,6 +316,7 @@ def _moved(loop: Loop, by_ms: int) -> Loop:
         lifted=move(loop.lifted),
         seen=move(loop.seen),
         past=loop.past._replace(ask=ask._replace(at=move(ask.at))) if ask is not None else loop.past,
+        clash=clash._replace(began=move(clash.began)) if clash.began else clash,
         hold=hold and hold._replace(at=move(hold.at)),
         lease=lease
         and lease._replace(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from loopr.core import limits
 from loopr.core.ceilings import capacity_closed, pace_closed, project_closed, type_closed
+from loopr.core.hot import turn_closed
 from loopr.core.model import STUCK, Gate, Loop, Status
 from loopr.core.offering import Closed, file_of, is_foreign, is_on_offer
 from loopr.core.scene import Scene, line_of
@@ -115,6 +116,11 @@ def _manual(scene: Scene, loop: Loop, now: int) -> Closed:
     return f"a person must write its {loop.type}.md: {file_of(scene, loop)}", None
 
 
+def _merge(scene: Scene, loop: Loop, now: int) -> Closed:
+    """Another loop has its turn to mend a conflict in files that it would change."""
+    return turn_closed(scene, loop) if scene.tree.clashing else None
+
+
 def _backoff(scene: Scene, loop: Loop, now: int) -> Closed:
     """Its own retry delay has not passed."""
     if now >= loop.not_before:
@@ -189,6 +195,7 @@ GATES: tuple[tuple[str, Check], ...] = (
     ("artifact", _artifact),
     ("offered", is_on_offer),
     ("manual", _manual),
+    ("merge", _merge),
     ("backoff", _backoff),
     ("lane", _lane),
     ("budget", _budget),
@@ -204,7 +211,7 @@ GATES: tuple[tuple[str, Check], ...] = (
 """In the order in which they are told."""
 
 _STATE_GATES = GATES[:3]
-_OWN_GATES, _GROUP_GATES = GATES[:9], GATES[9:]
+_OWN_GATES, _GROUP_GATES = GATES[:10], GATES[10:]
 _BY_NAME = dict(GATES)
 SHARED_GATES: tuple[tuple[str, Check], ...] = (
     ("paused", lambda scene, loop, now: _held_scope(scene, loop)),
@@ -313,6 +320,7 @@ def own_gates_open(scene: Scene, loop: Loop) -> bool:
         and not loop.on_offer
         and _artifact(scene, loop, 0) is None
         and _needs(scene, loop, 0) is None
+        and _merge(scene, loop, 0) is None
         and _held(scene, loop) is None
     )
 

@@ -15,7 +15,7 @@ from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
 from loopr.core.attempt import lands
 from loopr.core.codec import NAMES
-from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
+from loopr.core.judge_events import Conflicted, JudgeWaits, LandingWaits, MergeTurnEnded, Refused, VerdictGiven
 from loopr.core.model import Loop, Status
 from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.core.steps import STEPS, declared, stays_engaged
@@ -26,6 +26,7 @@ _LIVE = frozenset({S.LEASED, S.RUNNING, S.CHECKING})
 _ALL = frozenset(Status)
 _WAITING = frozenset({S.PENDING, S.PARKED, S.FAILED})
 _STOOD = frozenset({S.PARKED, S.FAILED})
+_TURNLESS = _STOOD | {S.COMPLETE, S.CANCELLED, S.INVALIDATED}
 
 
 class Rule(NamedTuple):
@@ -72,6 +73,8 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.Rejected: _row(S.AWAITING, S.FAILED, "a person said no"),
     e.IterationAsked: _row(S.AWAITING, S.PENDING, "iteration + 1, not counted against the maximum"),
     e.CandidateReplaced: _row(S.AWAITING, None, "a person edited the candidate; it still needs the approval"),
+    LandingWaits: _row(S.LANDING, None, "it changes files in which another mends a conflict: others pass it by"),
+    MergeTurnEnded: _row(_ALL, None, "merge.turn_secs are over: others land again, and it waits as any loop"),
     LandingBegan: _row(S.LANDING, None, "the plan branch is about to move: from here on it is never interrupted"),
     InputsMoved: _row(
         _LIVE | {S.PENDING, S.AWAITING, S.LANDING}, None, "it works from files of an older base; done again afterwards"
@@ -165,6 +168,8 @@ def evolve(loop: Loop | None, event: e.LoopEvent, at: int) -> Loop:
         return _refuse_target(loop, event, after)
     if after.past.ask is not None and after.landed and after.status in _STOOD and loop.status is not after.status:
         after = after._replace(reason=f"{after.reason}; the old work stands")
+    if after.status in _TURNLESS and after.clash.number:
+        after = after._replace(clash=after.clash.over)
     return after._replace(since=at, updated=at, engaged=stays_engaged(after))
 
 

@@ -6,10 +6,11 @@ Instants are whole milliseconds UTC, money is whole micro-dollars.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from loopr.core.clash import NO_CLASH, Clash, read_clash
 from loopr.core.offers import NO_OFFERS, Offers, read_offers
 from loopr.core.policy import NO_BUDGET, Budget
 from loopr.core.redo import NO_PAST, Past, read_past
@@ -105,6 +106,7 @@ class Lease(NamedTuple):
     """The right to make one attempt; `grant` counts all grants of the workspace, so it orders leases exactly.
 
     `agent` is the preset that works in it, if one does; `supervisor` names who watches it, in words of the world.
+    A landing that lets others pass is `behind` the turn of another loop, in these files.
     """
 
     attempt: int
@@ -118,6 +120,13 @@ class Lease(NamedTuple):
     agent: str = ""
     supervisor: str = ""
     lands: bool = False
+    behind: tuple[str, ...] = ()
+
+
+def read_lease(value: Sequence[Any]) -> Lease:
+    """Read a lease back from a row."""
+    lease = Lease(*value)
+    return lease if lease.behind == () else lease._replace(behind=tuple(lease.behind))
 
 
 class Ending(NamedTuple):
@@ -205,6 +214,7 @@ class Loop(NamedTuple):
     answered: str = ""  # the agent that the last answer was given to
     taken_early: bool = False  # the agent of `escalate.refused` goes on, though its number is not full
     conflict_tip: str = ""
+    clash: Clash = NO_CLASH
     tally: tuple[tuple[str, int], ...] = ()
     in_vain: int = 0
     vain_on: str = ""
@@ -296,9 +306,10 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "inputs": tuple,
     "budget": lambda value: Budget(*value),
     "status": Status._value2member_map_.__getitem__,
-    "lease": lambda value: Lease(*value),
+    "lease": read_lease,
     "ending": lambda value: Ending(*value),
     "hold": lambda value: Hold(*value),
+    "clash": read_clash,
     "tally": lambda value: tuple((name, count) for name, count in value),
     "answers": lambda value: tuple((mark, count) for mark, count in value),
     "spent": lambda value: Spent(*value),

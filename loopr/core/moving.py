@@ -12,6 +12,8 @@ from loopr.core import observations as o
 from loopr.core import plan_events as p
 from loopr.core.attempt import lands
 from loopr.core.events import Event
+from loopr.core.hot import touched_turns
+from loopr.core.judge_events import LandingWaits
 from loopr.core.model import Loop, Status
 from loopr.core.plan_observations import ForeignSeen, PlanStands, TipsFound
 from loopr.core.scene import Scene
@@ -50,7 +52,10 @@ def move(
 
 
 def _landing_ready(scene: Scene, seen: o.LandingReady, now: int) -> Iterator[Event]:
-    """The landing begins, unless the branch has moved since: then it is made ready anew."""
+    """The landing begins, unless the branch has moved since: then it is made ready anew.
+
+    Nor does it where it changes files in which another loop has its turn to mend a conflict.
+    """
     loop = scene.loops.get(seen.loop)
     if loop is None or loop.lease is None or loop.lease.attempt != seen.attempt or lands(loop):
         return
@@ -58,6 +63,9 @@ def _landing_ready(scene: Scene, seen: o.LandingReady, now: int) -> Iterator[Eve
         return
     if seen.old:
         tip = scene.shared.tip(loop.plan)
+        if touched_turns(scene, loop, seen.touched):
+            yield from _landing_touches(scene, seen, now)
+            return
         if tip.stands != seen.old or (tip.moving is not None and not tip.begins):
             return
         if tip.begins:  # a worker has made it, or it is made with this move
@@ -65,6 +73,16 @@ def _landing_ready(scene: Scene, seen: o.LandingReady, now: int) -> Iterator[Eve
     yield p.LandingBegan(loop.id, seen.attempt)
     if seen.old != seen.new:
         yield p.PlanMoving(loop.plan, seen.old, seen.new, LANDED, loop.id, seen.loop_tip)
+
+
+def _landing_touches(scene: Scene, seen: o.LandingReady | o.LandingTouches, now: int) -> Iterator[Event]:
+    """The landing lets others pass while another loop mends a conflict in files that it changes."""
+    loop = scene.loops.get(seen.loop)
+    if loop is None or loop.lease is None or loop.lease.attempt != seen.attempt or loop.status is not Status.LANDING:
+        return
+    behind = touched_turns(scene, loop, seen.touched)
+    if behind and not lands(loop) and behind != loop.lease.behind:
+        yield LandingWaits(loop.id, seen.attempt, behind)
 
 
 def moved_by(scene: Scene, loop: Loop) -> Iterator[Event]:
@@ -115,6 +133,7 @@ def _tips_found(scene: Scene, seen: TipsFound, now: int) -> Iterator[Event]:
 
 MOVING: Mapping[type[o.Observation], Callable[[Scene, Any, int], Iterator[Event]]] = {
     o.LandingReady: _landing_ready,
+    o.LandingTouches: _landing_touches,
     PlanStands: _plan_stands,
     ForeignSeen: _tip_seen,
     TipsFound: _tips_found,

@@ -44,8 +44,8 @@ class Trouble:
 
     `vouched` is true where the reader of a preset has read that time in what the client itself reports, `harm` where
     it is something that was done to others. Of a no, `work` is the digest of all that the loop has made of its plan,
-    `quiet` is true where no word comes with it, `tip` is where the plan stood that a change is in conflict with, and
-    `remedy` what a person can do where it is said again and again.
+    `touched` are files of that, and `quiet` is true where no word comes with it; `tip` is where the plan stood that a
+    change is in conflict with, in `paths`. `remedy` is what a person can do where it is said again and again.
     """
 
     failure: Failure
@@ -61,6 +61,8 @@ class Trouble:
     quiet: bool = False
     tip: str = ""
     remedy: str = ""
+    paths: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,8 @@ class Judged(Observation):
 class LandingReady(Observation):
     """A loop's landing is made and judged: it would move the plan's branch from one commit to another.
 
-    Both are the same where it has nothing to land, and empty where it works without git.
+    Both are the same where it has nothing to land, and empty where it works without git. It would change the `touched`
+    files.
     """
 
     loop: str
@@ -149,6 +152,16 @@ class LandingReady(Observation):
     old: str = ""
     new: str = ""
     loop_tip: str = ""
+    touched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LandingTouches(Observation):
+    """A landing that is being made ready would change these files; nobody has judged it yet."""
+
+    loop: str
+    attempt: int
+    touched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from loopr.core.attempt import lands
 from loopr.core.forest import Forest
+from loopr.core.hot import starts_later, waits_to_land
 from loopr.core.model import Loop, Status
 
 
@@ -56,35 +57,46 @@ def owed(forest: Forest) -> Iterator[Effect]:
     """List every effect that the present state owes; landings one a plan, in tree order."""
     tree = forest.tree
     for loop_id in tree.ending:
-        yield from owed_to(forest.loops[loop_id])
+        yield from owed_to(forest, forest.loops[loop_id])
     for loop_id in forest.settled_now():
         yield WriteDeclared(loop_id, forest.loops[loop_id].attempt)
     for status in (Status.LEASED, Status.RUNNING, Status.CHECKING):
         for loop_id in tree.by_status[status]:
-            yield from owed_to(forest.loops[loop_id])
+            yield from owed_to(forest, forest.loops[loop_id])
     yield from landings(forest)
 
 
-def owed_to(loop: Loop) -> Iterator[Effect]:
-    """List what is owed to one loop whatever the others do."""
+def owed_to(forest: Forest, loop: Loop) -> Iterator[Effect]:
+    """List what is owed to one loop; one with a conflict to mend begins once no landing of its plan is under way."""
     if loop.ending is not None and loop.ending.expires_at is None:
         yield StopAttempt(loop.id, loop.ending.attempt)
     elif loop.status is Status.LEASED:
-        yield StartAttempt(loop.id, loop.attempt)
+        if not starts_later(forest, loop):
+            yield StartAttempt(loop.id, loop.attempt)
     elif loop.status is Status.RUNNING and loop.lease is not None and loop.lease.expires_at is None:
         yield FollowAttempt(loop.id, loop.attempt)
     elif loop.status is Status.CHECKING:
         yield Judge(loop.id, loop.attempt)
 
 
+def owed_beside(forest: Forest) -> Iterator[Effect]:
+    """List what is owed to loops that have waited for others: to begin after a landing, and to land."""
+    for loop_id in forest.tree.clashing:
+        if forest.loops[loop_id].status is Status.LEASED:
+            yield from owed_to(forest, forest.loops[loop_id])
+    yield from landings(forest)
+
+
 def landings(forest: Forest) -> Iterator[Land]:
-    """List for each plan the loop whose landing has begun, else the landing one that is first in tree order.
+    """List for each plan the loop whose landing has begun, else the first in tree order that waits for no turn.
 
     None where the branch moves by a person's word: that comes first.
     """
     first: dict[str, Loop] = {}
     for loop_id in forest.tree.by_status[Status.LANDING]:
         loop = forest.loops[loop_id]
+        if waits_to_land(forest, loop) is not None:
+            continue
         known = first.setdefault(loop.plan, loop)
         if (not lands(loop), forest.tree.order(loop)) < (not lands(known), forest.tree.order(known)):
             first[loop.plan] = loop

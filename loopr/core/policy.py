@@ -170,6 +170,7 @@ class Policy:
     soft_limit: int | None = None
     hard_limit: int | None = None
     lease_ttl_ms: int = 300_000
+    merge_turn_ms: int = 3_600_000
     ramp: bool = True
     lanes: Mapping[str, LanePolicy] = field(default_factory=dict)
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ Knows the tree and what is in the way. Must never know gates: that such a loop m
 
 from __future__ import annotations
 
+from loopr.core.hot import named, waits_to_land
 from loopr.core.model import Gate, Loop, Status
 from loopr.core.scene import Scene
 
@@ -86,7 +87,10 @@ def complete_words(scene: Scene, loop: Loop) -> str:
 
 
 def _landing(scene: Scene, loop: Loop) -> str:
-    """Say how many loops of its plan land before it does."""
+    """Say how many loops of its plan land before it does, or which one mends a conflict first."""
+    other, lease = waits_to_land(scene, loop), loop.lease
+    if other is not None and lease is not None:
+        return f"its landing waits: {other.id} mends its conflict in {named(lease.behind)} first"
     line = [scene.loops[each] for each in scene.tree.by_status[Status.LANDING]]
     order = scene.tree.order(loop)
     before = sum(other.plan == loop.plan and scene.tree.order(other) < order for other in line)

@@ -14,6 +14,7 @@ from loopr.core import offer_events as f
 from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
 from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
+from loopr.core.clash import NO_CLASH
 from loopr.core.model import DROPPED, LEFT, Failure, Hold, Loop, Status
 from loopr.core.redo import Ask
 
@@ -55,6 +56,7 @@ def _anew(loop: Loop, generation: int) -> Loop:
         leased=loop.leased and generation == loop.generation,
         base_commit="",
         yes=(),
+        clash=NO_CLASH,
     )
 
 

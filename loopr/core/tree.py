@@ -121,6 +121,7 @@ class Tree:
         self.held: dict[str, None] = {}
         self.redoing: dict[str, None] = {}
         self.offered: dict[str, None] = {}
+        self.clashing: dict[str, None] = {}
         self._heads = set[str]()
         self._children: dict[str, list[tuple[int, str]]] = {}
         self._roots: list[tuple[int, str]] = []
@@ -223,7 +224,7 @@ class Tree:
         below = self.below
         for loop in sorted(self.loops.values(), key=attrgetter("depth"), reverse=True):
             listed = loop.status in _LISTED or loop.past.ask is not None or loop.offers.offered
-            if listed or loop.needs or loop.hold or loop.lease or loop.ending:
+            if listed or loop.needs or loop.hold or loop.lease or loop.ending or loop.clash.number:
                 self._list(None, loop)
                 self._need(None, loop)
             loop_id, parent = loop.id, loop.parent
@@ -268,6 +269,8 @@ class Tree:
             _keep(self.offered, new.id, bool(new.offers.offered) and new.status is not Status.INVALIDATED)
         if new.redoing or (old is not None and old.redoing):
             _keep(self.redoing, new.id, new.redoing)
+        if new.clash.number or (old is not None and old.clash.number):
+            _keep(self.clashing, new.id, bool(new.clash.number))
         if old is None and new.lease is None and new.ending is None:
             return
         _keep(self.ending, new.id, new.ending is not None)

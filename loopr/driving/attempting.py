@@ -21,7 +21,7 @@ from loopr.core.plan_observations import PlanStands, TipsFound
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until, insist
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
 from loopr.driving.checkout_only import with_checkout
-from loopr.driving.clashes import NO_CLASH, Clashing, left_before, left_now, look_at
+from loopr.driving.clashes import NO_CLASH, NOTHING_LEFT, Clashing, found_now, lay_out, left_before, left_now, look_at
 from loopr.driving.handovers import keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.lookout import blame, tell_changed
@@ -47,7 +47,7 @@ from loopr.world.repo.plain import ensure_plain
 from loopr.world.repo.records import read_record
 from loopr.world.repo.tips import alone_with_plans
 from loopr.world.repo.words import Committed, Message
-from loopr.world.repo.work import digest_of_work
+from loopr.world.repo.work import work_of
 from loopr.world.repo.worktrees import take
 from loopr.world.result_file import read_advice
 from loopr.world.runs import BASE, CIRCUMSTANCES, FOLDER, OUTPUT, Refusal
@@ -191,12 +191,15 @@ def _make_folder(kit: Kit, task: Task, ground: Ground) -> Spot:
     if not worktree.fresh and record is None:  # what is there may be all there is of it
         commit_attempt(ground, task.name, task.attempt - 1, message_of(kit, task))
     base, folder = worktree.tip, worktree.folder
-    if record is not None:
-        given = look_at(ground, task, folder, record.clash.files)
-        return _note_spot(kit, task, Spot(folder, base), given)
-    left = left_before(kit, task, ground, folder)
+    left = left_before(kit, task, ground, folder) if record is None else NOTHING_LEFT
     if left.clashing.files and not left.untouched:
         return _note_spot(kit, task, Spot(folder, loop_tip(ground, task.name)), left.clashing)
+    clash = record.clash if record is not None else None
+    if clash is None and not left.untouched:
+        clash = found_now(kit, task, ground)
+    if clash is not None:
+        lay_out(kit, task, ground, clash)
+        return _note_spot(kit, task, Spot(folder, clash.plan_tip), look_at(ground, task, folder, clash.files))
     if left.untouched:
         make_oldest(ground, folder, begin_again(ground, task.name, task.tip), task.tip)
         base = task.tip
@@ -295,7 +298,8 @@ def with_work(kit: Kit, task: Task, found: Made) -> Made | Trouble:
     output = kit.runs.folder(task.name, task.attempt) / OUTPUT
     with suppress(LooprError, OSError):
         handed_over = output.read_bytes() if output.is_file() else b""
-        return replace(found, work=digest_of_work(ground, task.name, task.tip, handed_over))
+        work = work_of(ground, task.name, task.tip, handed_over)
+        return replace(found, work=work.digest, touched=work.paths)
     return found
 
 

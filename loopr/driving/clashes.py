@@ -1,4 +1,4 @@
-"""A conflict that lies in a loop's worktree: its files, and whether a try has mended any of it.
+"""A conflict in a loop's worktree: laid out for a try, and whether that has mended any of it.
 
 A try that leaves it just as it was has a command that mends none, as a script that knows its own
 change only: the next try begins at the plan's tip, without it. Must never move a branch.
@@ -11,11 +11,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from loopr.driving.guarding import protect_of
 from loopr.driving.kit import Kit, Task
 from loopr.errors import Problem
 from loopr.world.repo.checkouts import read_whole
+from loopr.world.repo.conflicts import lay_clash
 from loopr.world.repo.ground import Ground
+from loopr.world.repo.landing import Onto, build_candidate
 from loopr.world.repo.named import text_at
+from loopr.world.repo.words import Clash, LaidClash
 
 _FILES, _MARKERS = "conflicted", "markers"
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
@@ -43,6 +47,25 @@ class Left(NamedTuple):
     untouched: bool = False
 
 
+NOTHING_LEFT = Left(NO_CLASH)
+
+
+def found_now(kit: Kit, task: Task, ground: Ground) -> Clash | None:
+    """Return the conflict of a loop that had one with what its plan has landed by now, None where both fit."""
+    if not task.loop.clash.paths:
+        return None
+    onto = Onto(task.loop.plan, task.tip)
+    made = build_candidate(ground, task.name, onto, task.attempt - 1, protect_of(kit, task, ground))
+    return made if isinstance(made, Clash) else None
+
+
+def lay_out(kit: Kit, task: Task, ground: Ground, clash: Clash) -> LaidClash:
+    """Lay a conflict into the worktree, once, and have the try told of it."""
+    laid = lay_clash(ground, clash)
+    kit.runs.note_clash(task.name, task.attempt, laid.feedback())
+    return laid
+
+
 def look_at(ground: Ground, task: Task, folder: Path, files: Iterable[str]) -> Clashing:
     """Look for markers in files of a worktree."""
     counts = {path: _count(ground, task, folder, path) for path in files}
@@ -54,7 +77,7 @@ def left_before(kit: Kit, task: Task, ground: Ground, folder: Path) -> Left:
     """Return the conflict that the tries before have left in a worktree."""
     last = next(kit.runs.tries_before(task.name, task.attempt), None)
     if last is None:
-        return Left(NO_CLASH)
+        return NOTHING_LEFT
     given = _given(kit.runs.circumstances(task.name, last.attempt))
     now = look_at(ground, task, folder, given.files)
     return Left(now, last.refusal is not None and _is_untouched(given, now))

@@ -17,7 +17,7 @@ from loopr.core.choose import choose
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.model import Loop, Status
-from loopr.core.owed import Effect, landings, owed, owed_to
+from loopr.core.owed import Effect, owed, owed_beside, owed_to
 from loopr.core.wishes import STOPPED, stop_all
 from loopr.driving.beside import KINDS, PLACES, Beside
 from loopr.driving.effects import Effects
@@ -320,13 +320,13 @@ class Driver:
         for loop_id in touched:
             loop = self.forest.loops[loop_id]
             self._effects.heed(self.forest, loop)
-            self._perform(owed_to(loop))
+            self._perform(owed_to(self.forest, loop))
             if loop.status in _OVER or loop.generation > 1:
                 self._effects.tidy(self.forest, loop)
             if loop.status in _LOOKED_AT:
                 self._looking.forget(loop_id)
-        if self.forest.tree.by_status[Status.LANDING] and not self._unheard:
-            self._perform(landings(self.forest))
+        if not self._unheard:
+            self._perform(owed_beside(self.forest))
         if not self._leaving.has_begun:
             self._effects.declare(self.forest, self.engine.mind.find_entry)
         if self._recalls != self.engine.mind.recalls and not self._unheard and not self._jobs.has_news:

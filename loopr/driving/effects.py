@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from loopr.core import observations as o
@@ -15,6 +16,7 @@ from loopr.core import owed as w
 from loopr.core.declaring import outline_problems
 from loopr.core.entries import Artifact, Entry
 from loopr.core.forest import Forest
+from loopr.core.hot import touched_turns
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.naming import generation_name, is_judge_room, judge_room
 from loopr.core.tips import BRANCH_PLACE
@@ -129,7 +131,8 @@ class Effects:
                 moving = forest.shared.tip(loop.plan).moving
                 ours = moving if moving is not None and moving.loop == loop.id else None
                 lags = f"{BRANCH_PLACE}{loop.plan}" in forest.shared.problems
-                course = Course(_fits(forest, loop), self._judges_left(loop), ours, at_work(forest), lags)
+                held = partial(touched_turns, forest, loop)
+                course = Course(_fits(forest, loop), held, self._judges_left(loop), ours, at_work(forest), lags)
                 self._begin("land", loop, forest, entries, lambda task: bring_home(self.kit, task, course))
             case w.StopAttempt():
                 self._stop(forest, entries, loop, effect.attempt)

@@ -27,12 +27,13 @@ from loopr.driving.reviewing import judges_of
 from loopr.errors import LooprError, PlanError, Problem
 from loopr.world import feedback
 from loopr.world.artifacts import parse_artifact
-from loopr.world.repo.conflicts import lay_clash
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import Onto, build_candidate
-from loopr.world.repo.words import Candidate, Clash, LaidClash
+from loopr.world.repo.words import Candidate, Clash
 from loopr.world.repo.words import Refusal as NotNow
 from loopr.world.runs import OUTPUT, Refusal
+
+MOST_NAMED = 3
 
 Fits = Callable[[Artifact, str], list[Problem]]
 """Says what keeps an outline from counting in the tree as it is now."""
@@ -190,7 +191,7 @@ def candidate_of(kit: Kit, task: Task, ground: Ground) -> Generator[Asked, Any, 
     """Make the tree that would land, or say why there is none."""
     while isinstance(made := (yield Do(lambda: _build(kit, task, ground))), NotNow):
         yield Later(made.problems[0])
-    if isinstance(made, LaidClash):
+    if isinstance(made, Clash):
         return _clashed(kit, task, made)
     candidate: Candidate = made
     if candidate.put_back:  # once they are put back on the loop's own branch, no later look finds them
@@ -198,17 +199,15 @@ def candidate_of(kit: Kit, task: Task, ground: Ground) -> Generator[Asked, Any, 
     return refused(kit, task, list(candidate.refused)) if candidate.refused else candidate
 
 
-def _build(kit: Kit, task: Task, ground: Ground) -> Candidate | LaidClash | NotNow:
-    """Merge a loop's work with its plan's; lay a conflict where it can be mended."""
+def _build(kit: Kit, task: Task, ground: Ground) -> Candidate | Clash | NotNow:
+    """Merge a loop's work with its plan's."""
     onto = Onto(task.loop.plan, task.tip)
-    made = build_candidate(ground, task.name, onto, task.attempt, protect_of(kit, task, ground))
-    return lay_clash(ground, made) if isinstance(made, Clash) else made
+    return build_candidate(ground, task.name, onto, task.attempt, protect_of(kit, task, ground))
 
 
-def _clashed(kit: Kit, task: Task, laid: LaidClash) -> Trouble:
-    """Word a conflict, and keep all that helps to mend it."""
-    files = ", ".join(each.path for each in laid.files[:3]) + (", …" if len(laid.files) > 3 else "")
-    reason, text = f"conflict in {files}", laid.feedback()
-    kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, reason, text))
+def _clashed(kit: Kit, task: Task, clash: Clash) -> Trouble:
+    """Word a conflict; where it can be mended, upon what has landed by then, is for the next try."""
+    reason = f"conflict in {', '.join(clash.files[:MOST_NAMED])}" + (", …" if len(clash.files) > MOST_NAMED else "")
+    kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, reason, ""))
     mark = feedback.signature(None, reason.encode(), folder_of(kit, task))
-    return Trouble(Failure.CONFLICT, reason, mark, tip=task.tip)
+    return Trouble(Failure.CONFLICT, reason, mark, tip=task.tip, paths=clash.files)

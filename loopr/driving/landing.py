@@ -6,7 +6,7 @@ there on it is done, however often that is begun. One landing a plan at a time.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -50,14 +50,19 @@ class _Published(NamedTuple):
     stays: bool = False
 
 
+Held = Callable[[Iterable[str]], object]
+"""Says whether another loop has its turn to mend a conflict in some files."""
+
+
 class Course(NamedTuple):
     """What a landing is told when it begins or goes on: what was announced of its move, and who is at work beside it.
 
-    `fits` says what keeps an outline from counting; `left` are judges of an earlier engine. `lags` is true where it is
-    told that the plan's branch does.
+    `fits` says what keeps an outline from counting, `held` what it lets pass; `left` are judges of an earlier engine.
+    `lags` is true where it is told that the plan's branch does.
     """
 
     fits: Fits
+    held: Held
     left: Sequence[str] = ()
     moving: Moving | None = None
     during: tuple[str, ...] = ()
@@ -75,9 +80,9 @@ def _make_ready(kit: Kit, task: Task, course: Course) -> Act:
     try:
         memory = yield from hear_out(kit, task, course.left)
         _, trouble = read_output(kit, task, course.fits)
-        made: Intent | Trouble | None = trouble
+        made: Intent | Trouble | o.LandingTouches | None = trouble
         if trouble is None and ground is not None:
-            made = yield from _judged_commit(kit, task, ground, memory)
+            made = yield from _judged_commit(kit, task, ground, memory, course.held)
         if isinstance(made, Trouble):
             made = yield Do(partial(with_work, kit, task, made))
     except StopAsked:
@@ -88,16 +93,22 @@ def _make_ready(kit: Kit, task: Task, course: Course) -> Act:
         made = replace(trouble_before(error), launch=False)
     if isinstance(made, Trouble):
         return o.LandingFailed(loop.id, task.attempt, made)
+    if isinstance(made, o.LandingTouches):
+        return made
     if made is None:
         return o.LandingReady(loop.id, task.attempt)
-    return o.LandingReady(loop.id, task.attempt, made.old, made.new, made.loop_tip)
+    return o.LandingReady(loop.id, task.attempt, made.old, made.new, made.loop_tip, made.touched)
 
 
-def _judged_commit(kit: Kit, task: Task, ground: Ground, memory: Memory) -> Generator[Asked, Any, Intent | Trouble]:
-    """Make the commit that lands upon where the plan stands, if its judges say yes."""
+def _judged_commit(
+    kit: Kit, task: Task, ground: Ground, memory: Memory, held: Held
+) -> Generator[Asked, Any, Intent | Trouble | o.LandingTouches]:
+    """Make the commit that lands upon where the plan stands, if nothing is to go first and its judges say yes."""
     candidate = yield from candidate_of(kit, task, ground)
     if isinstance(candidate, Trouble):
         return candidate
+    if held(candidate.changed):
+        return o.LandingTouches(task.loop.id, task.attempt, candidate.changed)
     trouble = yield from ask_judges(kit, task, candidate, memory)
     if trouble is not None:
         return trouble

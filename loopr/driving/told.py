@@ -25,25 +25,32 @@ MOST_EVENTS = 1_000
 def feedback_of(kit: Kit, task: Task) -> str:
     """Say why the last try was refused, and in a line each why those before it were."""
     last = next(kit.runs.tries_before(task.name, task.attempt), None)
+    laid = kit.runs.clash(task.name, task.attempt)
     if task.loop.iteration == 1:
-        return _before_this_count(kit, task, last) if last is not None else ""
+        return _before_this_count(kit, task, last, laid) if last is not None else ""
     if last is not None and last.iteration == task.loop.iteration and last.refusal is None:
         with suppress(OSError):
             return _still_to_do(kit, task, last)
     past = list(islice(_of_this_count(kit, task), MAX_EARLIER + 2))[::-1]
     if past and past[-1].iteration == task.loop.iteration - 1:
-        text, earlier = past[-1].text or past[-1].reason, past[:-1]
+        text, earlier = _with_clash(past[-1], laid), past[:-1]
     else:
         text, earlier = task.loop.reason, past  # a person asked for another try
     return render_feedback(text, [Earlier(each.iteration, each.reason) for each in earlier])
 
 
-def _before_this_count(kit: Kit, task: Task, last: Try) -> str:
+def _with_clash(refusal: Refusal, laid: str) -> str:
+    """Add the words on a conflict that lies in the worktree by now; they say more of one than its reason."""
+    text = refusal.text or ("" if laid else refusal.reason)
+    return "\n\n".join(filter(None, [text, laid]))
+
+
+def _before_this_count(kit: Kit, task: Task, last: Try, laid: str) -> str:
     """Give the faults of the last try, though the iterations are counted anew since then."""
     if said := _said_since(kit, task, last.attempt):
         return render_feedback(said)
     if last.refusal is not None:
-        return render_feedback(last.refusal.text or last.refusal.reason)
+        return render_feedback(_with_clash(last.refusal, laid))
     with suppress(OSError):
         return _still_to_do(kit, task, last)
     return ""

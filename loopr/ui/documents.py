@@ -17,6 +17,7 @@ from loopr.core.shared import Host
 from loopr.core.states import WORDS
 from loopr.errors import NotFound, UserError
 from loopr.ui import needed, story, views
+from loopr.ui.conflicting import conflict_row
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
 from loopr.ui.newer_inputs import newer_inputs
@@ -158,6 +159,7 @@ def why(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     body["setup"] = next((each for each in setups if each["loop"] == found.id), None)
     refused = needed.of_update(seen.scene, found)
     body["update"] = needed.call_row(refused) if refused is not None else None
+    body["conflict"] = conflict_row(found)
     return body | {"unread": unread(workspace, seen.scene, behind(seen.scene, (found,)))}
 
 

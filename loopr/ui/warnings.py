@@ -11,6 +11,7 @@ from itertools import islice
 from loopr.core.grouping import budget_waits
 from loopr.core.overlap import overlapping
 from loopr.core.scene import Scene
+from loopr.ui.conflicting import hot_files
 
 MOST_OVERLAPS = 5
 
@@ -42,4 +43,4 @@ def warnings(scene: Scene, depth: Mapping[str, int]) -> list[str]:
     busy = [scene.loops[each] for each in scene.occupancy.loops]
     for one, other, what in islice(overlapping(busy), MOST_OVERLAPS):
         found.append(f"{one.id} and {other.id} are at work at once, and both mean to touch {what} (`files`)")
-    return found
+    return found + hot_files(scene)

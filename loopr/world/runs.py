@@ -21,7 +21,7 @@ OUTPUT, REFUSAL, CIRCUMSTANCES, USAGE = "output.md", "refusal.json", "circumstan
 MOST_NOTED = 1_024
 MOST_COUNTED = 1 << 20
 _COUNTING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
-PUT_BACK = "put_back.json"
+PUT_BACK, CLASH = "put_back.json", "conflict.json"
 FOLDER = "folder"
 BASE = "base_commit"
 
@@ -121,6 +121,15 @@ class Runs:
         with suppress(TypeError):
             return Refusal(**said) if said is not None else None
         return None
+
+    def note_clash(self, name: str, attempt: int, text: str) -> None:
+        """Keep the words on the conflict that an attempt finds in its worktree."""
+        _write(self.ensure(name, attempt) / CLASH, {"text": text})
+
+    def clash(self, name: str, attempt: int) -> str:
+        """Read the words on the conflict that an attempt was given, nothing where it was given none."""
+        said = _read(self.folder(name, attempt) / CLASH)
+        return str(said.get("text", "")) if said is not None else ""
 
     def note_agent(self, name: str, attempt: int, step: str, **said: str) -> None:
         """Keep which agent a step beside the command is, for whoever reads what it says."""

@@ -11,7 +11,7 @@ from loopr.core.policy import Budget
 
 _WORD = re.compile(r"[();]|[^\s();]+")
 _FLAGS = {"serial": False, "parallel": True}
-_TAKES_A_WORD = ("needs", "run", "agent", "leaf", "title", "body", "budget", "priority")
+_TAKES_A_WORD = ("needs", "files", "run", "agent", "leaf", "title", "body", "budget", "priority")
 
 
 def digest_of(text: str) -> str:
@@ -63,6 +63,7 @@ def _entry(said: dict[str, object]) -> Entry:
         title=str(said.get("title", said["id"])),
         body=str(said.get("body", "")),
         needs=needs,
+        files=tuple(str(said["files"]).split(",")) if "files" in said else (),
         run=str(said["run"]) if "run" in said else None,
         agent=str(said["agent"]) if "agent" in said else None,
         leaf=said["leaf"] == "true" if "leaf" in said else None,

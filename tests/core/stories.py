@@ -14,8 +14,9 @@ hold; their rows, their indexes and their next decisions must be the same.
     inputless ID                            the artifact it works from had gone before its attempt began
     judged-as-leaf ID                       ... of a loop that just did the work
     says-yes ID: check KEY                  a judge of the present attempt has said yes to something
-    lands ID: OLD NEW                       its landing is made ready, from one commit of the plan to another
-    ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `work=`, `after=`
+    lands ID: OLD NEW FILE                  its landing is made ready, from one commit of the plan to another
+    touches ID: FILE                        its landing would change these files, and is not judged yet
+    ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `work=`, `after=`, `in=`
     used ID 100 tokens 20s                  what the attempt has used so far
     empty ID                                it has landed, and there was nothing to land
     finish ID: store                        everything from `began` to `landed` at once, with what it hands over
@@ -53,7 +54,7 @@ from tests.core.workspaces import START, STEADY, Story, ladder, same, settings, 
 __all__ = ["START", "STEADY", "Story", "go_on", "ladder", "millis", "outline", "settings", "tell", "whole"]
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_OPTIONS = re.compile(r"\b(sig|after|resets|lane|by|work|said|tip)=(\S+)")
+_OPTIONS = re.compile(r"\b(sig|after|resets|lane|by|work|said|tip|in)=(\S+)")
 
 
 def millis(text: str) -> int:
@@ -228,6 +229,7 @@ def trouble(story: Story, text: str) -> o.Trouble | None:
         work=said.get("work", ""),
         quiet=said.get("said") == "nothing",
         tip=said.get("tip", ""),
+        paths=tuple(said["in"].split(",")) if "in" in said else (),
     )
 
 
@@ -244,8 +246,8 @@ def _dropped(story: Story, loop_id: str, rest: str) -> Iterator[o.Observation]:
 def _lands(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
     """A loop's landing is made ready, from one commit of its plan to another."""
     loop_id, attempt = _key(story, name)
-    old, _, new = rest.partition(" ")
-    yield o.LandingReady(loop_id, attempt, old, new, "tip" if old else "")
+    old, new, *touched = rest.split() or ("", "")
+    yield o.LandingReady(loop_id, attempt, old, new, "tip" if old else "", tuple(touched))
 
 
 def _slipped(story: Story, loop_id: str, rest: str) -> Iterator[o.Observation]:
@@ -294,6 +296,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "judged-as-leaf": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest), as_leaf=True)],
     "says-yes": lambda story, name, rest: [o.SaidYes(*_key(story, name), *rest.split())],
     "lands": _lands,
+    "touches": lambda story, name, rest: [o.LandingTouches(*_key(story, name), tuple(rest.split()))],
     "landed": _landed,
     "empty": lambda story, name, rest: [o.LandingDone(*_key(story, name), "", digest_of(name), None)],
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],

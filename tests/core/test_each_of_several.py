@@ -54,6 +54,7 @@ VALUES: dict[str, Any] = {
     "int": 1,
     "int | None": None,
     "bool": False,
+    "tuple[str, ...]": (),
     "Failure": Failure.INFRA,
     "Usage": Usage(1),
 }

@@ -14,8 +14,8 @@ from loopr.core.policy import Budget, LanePolicy, ProjectPolicy
 from tests.core.stories import Story, go_on, outline, settings, tell
 
 ORDER = [
-    "status", "stopping", "paused", "parent", "needs", "artifact", "offered", "manual", "backoff", "lane", "budget",
-    "serial", "apart", "project", "type", "capacity", "pace", "host", "drain",
+    "status", "stopping", "paused", "parent", "needs", "artifact", "offered", "manual", "merge", "backoff", "lane",
+    "budget", "serial", "apart", "project", "type", "capacity", "pace", "host", "drain",
 ]  # fmt: skip
 
 # what closes a gate for `p/a`, what it then says, what opens it again, and the policy all of it happens under
@@ -38,6 +38,13 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         {},
     ),
     "manual": ("", "a person must write its spec.md: specs/p/a/spec.md", "", {"commands": "plan phase code"}),
+    "merge": (
+        "plan p: b; a\nchoose p/b, p/a\nbegan p/b\nended p/b\njudged p/b: conflict both in=notes\n"
+        "began p/a\nended p/a\njudged p/a: conflict both in=notes,other\nchoose p/b",
+        "p/b mends its conflict in notes first",
+        "lost p/b\npause p/b",
+        {"max_loops": 2},
+    ),
     "backoff": ("choose p/a\nended p/a: infra it died", "retries after failure 1: it died", "wait 30s", {}),
     "lane": (
         "plan q: x\nchoose p/a, q/x\nended q/x: limited slow down\nlost p/a",

@@ -16,7 +16,7 @@ from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
-from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
+from loopr.core.judge_events import Conflicted, JudgeWaits, LandingWaits, MergeTurnEnded, Refused, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE, allows, evolve
 from loopr.core.model import Failure, Loop, Status, Terms, Usage
 from loopr.core.plan_events import InputsMoved, LandingBegan
@@ -59,6 +59,8 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     Conflicted: ({S.CHECKING, S.LANDING}, {S.PENDING, S.PARKED, S.FAILED}),
     e.Stopped: (LIVE | {S.LANDING}, {S.PENDING}),
     LandingBegan: ({S.LANDING}, None),
+    LandingWaits: ({S.LANDING}, None),
+    MergeTurnEnded: (EVERY, None),
     InputsMoved: (LIVE | {S.PENDING, S.AWAITING, S.LANDING}, None),
     e.AttemptGone: (EVERY, None),
     e.ArtifactAccepted: ({S.PENDING, S.PARKED, S.FAILED, S.COMPLETE} | LIVE, {S.COMPLETE}),
@@ -116,6 +118,8 @@ VALUES: dict[str, Any] = {
     "agent": "small",
     "takes_over": "",
     "tip": "c0ffee",
+    "paths": ("notes",),
+    "number": 1,
     "failure": Failure.INFRA,
     "launch": False,
     "live": False,
@@ -406,7 +410,7 @@ def test_every_event_is_reached_through_a_door() -> None:
         gone p/f
         forget p/h
         deny p/h#1 cancel 1: p/a
-        take ada 1: p/b
+        take ada 2: p/a, p/b
         """,
     )
     story.now += 1
@@ -433,7 +437,24 @@ def test_every_event_is_reached_through_a_door() -> None:
     files.see(o.LandingDone("p/b", 1, "c0ffee", "d", outline("k"), gave_way=digest_of("k")))
     crowd = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nended p/a\nended p/b", judged)
     redone = tell("plan p: a\nchoose p/a\ntakes p b: p/a x\nfinish p/a\nchoose p/a")
-    reached = {type(event) for event, _ in (*story.log, *crowd.log, *files.log, *by_hand.log, *redone.log)}
+    hot = tell(
+        """
+        plan p: a; b
+        choose p/a, p/b
+        began p/a
+        ended p/a
+        judged p/a: conflict both in=notes
+        choose p/a
+        began p/b
+        ended p/b
+        judged p/b
+        touches p/b: notes
+        wait 2h
+        choose nobody
+        """
+    )
+    stories = (story, crowd, files, by_hand, redone, hot)
+    reached = {type(event) for each in stories for event, _ in each.log}
     assert set(LIFECYCLE) - reached == set()
 
 

@@ -21,11 +21,11 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
         yield found.found({"lines": LINES})
 
 
-def plan(repo: Repo, names: str, script: str, more: str = "") -> None:
+def plan(repo: Repo, names: str, script: str, more: str = "", top: str = "") -> None:
     """Set a repository up for a plan with code loops of some names."""
     run = repo.script("code", KEEP + script)
     types = f"types:\n  plan: {{child: code}}\n  code: {{run: '{run}'{more}}}\n"
-    repo.settings(f"{types}retry: {{max_attempts: 1}}\n")  # whatever is no verdict is the end at once
+    repo.settings(f"{types}retry: {{max_attempts: 1}}\n{top}")  # whatever is no verdict is the end at once
     children = ", ".join(f"{{id: {each}}}" for each in names.split())
     repo.write({"plan.md": f"---\nchildren: [{children}]\n---\n# Demo\n"})
 
@@ -173,14 +173,14 @@ def test_markers_of_the_plan_itself_are_no_conflict(repo: Repo) -> None:
     assert repo.loops()["demo/b"]["conflicts"] == 1
 
 
-def test_conflicts_with_what_lands_meanwhile_park_nobody(repo: Repo) -> None:
-    """Whoever conflicts each time another lands mends it each time: such a conflict is an iteration, and no more."""
+def test_whoever_mends_a_conflict_lands_before_others_change_the_same(repo: Repo) -> None:
+    """While one mends a conflict the landing of another in the same file waits, and is then in conflict once."""
     script = """
     tell "$name $LOOPR_ITERATION"; wait_at "gate.$name.$LOOPR_ITERATION"
     printf 'one\\ntwo of %s %s\\nthree\\n' "$name" "$LOOPR_ITERATION" > lines
     """
     plan(repo, "a b c", script)
-    gates = {each: repo.gate(f"gate.{each}") for each in ("a.1", "b.1", "c.1", "b.2", "c.2", "c.3")}
+    gates = {each: repo.gate(f"gate.{each}") for each in ("a.1", "b.1", "c.1", "b.2", "c.2")}
     process = repo.begin("start", "plan.md")
     repo.heard(3)
     gates["a.1"].open()
@@ -188,18 +188,96 @@ def test_conflicts_with_what_lands_meanwhile_park_nobody(repo: Repo) -> None:
     gates["b.1"].open()
     assert repo.heard() == ["b 2"]
     gates["c.1"].open()
-    assert repo.heard() == ["c 2"]
+    repo.until("conflicted", 2)
+    assert "demo/b mends its conflict in lines first" in repo.loopr("why", "demo/c").out
     gates["b.2"].open()
-    repo.loopr("wait", "demo/b")
+    assert repo.heard() == ["c 2"]
+    assert "two of b 2" in (repo.root / "worktrees" / "demo.c.g1" / "lines").read_text()
     gates["c.2"].open()
-    assert repo.heard() == ["c 3"]
-    gates["c.3"].open()
     process.ended()
-    loop = repo.loops()["demo/c"]
-    assert (loop["status"], loop["conflicts"], loop["iteration"]) == ("complete", 1, 3)
-    tips = [each["data"]["tip"] for each in repo.events("conflicted") if each["loop"] == "demo/c"]
-    assert len(set(tips)) == 2
-    assert repo.on_branch("demo", "lines") == "one\ntwo of c 3\nthree"
+    assert [each[1:] for each in repo.landed("demo")] == [(1, 1), (2, 2), (2, 2)]
+    assert repo.on_branch("demo", "lines") == "one\ntwo of c 2\nthree"
+
+
+def test_a_landing_in_the_same_file_waits_for_who_mends_it(repo: Repo) -> None:
+    """Work that fits the plan as it stands does not land while another mends a conflict in its file."""
+    script = """
+    tell "$name $LOOPR_ITERATION"; wait_at "gate.$name.$LOOPR_ITERATION"
+    printf 'one\\ntwo of %s %s\\nthree\\n' "$name" "$LOOPR_ITERATION" > lines
+    """
+    plan(repo, "a b c", script, top="concurrency: {max_loops: 2}\n")
+    gates = {each: repo.gate(f"gate.{each}") for each in ("a.1", "b.1", "c.1", "b.2", "c.2")}
+    process = repo.begin("start", "plan.md")
+    repo.heard(2)
+    gates["a.1"].open()
+    assert repo.heard() == ["c 1"]
+    gates["b.1"].open()
+    assert repo.heard() == ["b 2"]
+    gates["c.1"].open()
+    repo.until("landing_waits")
+    assert "its landing waits: demo/b mends its conflict in lines first" in repo.loopr("why", "demo/c").out
+    gates["b.2"].open()
+    assert repo.heard() == ["c 2"]
+    gates["c.2"].open()
+    process.ended()
+    assert [(each[0], each[2]) for each in repo.landed("demo")] == [("demo/a", 1), ("demo/b", 2), ("demo/c", 2)]
+
+
+HOT = """
+append() { printf '%s\\n' "$2" >> "$1"; }
+union() { sed -i '/^<<<<<<< /d;/^=======$/d;/^>>>>>>> /d' "$1"; }
+if test "$LOOPR_ITERATION" = 1; then append CHANGELOG "- $name"; append lib "def $name"
+else union CHANGELOG; union lib; fi
+"""
+
+
+def test_twelve_loops_share_a_changelog(repo: Repo) -> None:
+    """Each mends its conflict once at most: all of them land, in twenty-three attempts or less."""
+    names = [f"n{each}" for each in range(12)]
+    repo.write({"CHANGELOG": "# Changes\n", "lib": "# code\n"})
+    repo.git("add", "CHANGELOG", "lib")
+    repo.git("commit", "--quiet", "--message=hot")
+    plan(repo, " ".join(names), HOT, ", check: '! grep -q \"^<<<<<<<\" CHANGELOG lib'", "concurrency: {max_loops: 3}\n")
+    repo.loopr("start", "plan.md")
+    assert sorted(repo.on_branch("demo", "CHANGELOG").split("\n")[1:]) == sorted(f"- {each}" for each in names)
+    assert sorted(repo.on_branch("demo", "lib").split("\n")[1:]) == sorted(f"def {each}" for each in names)
+    tries = [each[1] for each in repo.landed("demo")]
+    assert len(tries) == 12 and max(tries) == 2, tries
+
+
+def test_git_keeps_both_sides_of_what_union_names(repo: Repo) -> None:
+    """With `merge.union` a changelog conflicts with nobody, on the plan's branch and on the way home."""
+    repo.write({"CHANGELOG": "# Changes\n"})
+    repo.git("add", "CHANGELOG")
+    repo.git("commit", "--quiet", "--message=changes")
+    script = """tell "$name"; wait_at gate; echo "- $name" >> CHANGELOG"""
+    plan(repo, "a b c", script, top="merge: {union: ['CHANGE*']}\n")
+    gate = repo.gate("gate")
+    process = repo.begin("start", "plan.md")
+    repo.heard(3)
+    gate.open()
+    process.ended()
+    assert [each[1] for each in repo.landed("demo")] == [1, 1, 1]
+    repo.write({"CHANGELOG": "# Changes\n- of a person\n"})
+    repo.git("commit", "--quiet", "--message=mine", "CHANGELOG")
+    repo.loopr("land", "demo", "--yes")
+    lines = (repo.root / "CHANGELOG").read_text().splitlines()
+    assert sorted(lines) == sorted(["# Changes", "- of a person", "- a", "- b", "- c"])
+
+
+def test_files_that_conflict_often_are_named(repo: Repo) -> None:
+    """`status` names them with the setting that ends it, `why` of one of the loops too."""
+    repo.write({"docs/CHANGES.md": "# Changes\n", "lib": "# code\n"})
+    repo.git("add", "docs", "lib")
+    repo.git("commit", "--quiet", "--message=hot")
+    plan(repo, "a b c", HOT.replace("CHANGELOG", "docs/CHANGES.md"), ", approve: true")
+    repo.loopr("start", "plan.md", code=4)
+    repo.loopr("approve", "demo/a", "demo/b", "demo/c")
+    repo.loopr("run", code=4)
+    said = " ".join(repo.loopr("status").out.split())
+    hint = "`merge: {union: [docs/CHANGES.md]}` in loopr.yml keeps the lines of both sides"
+    assert "many loops change the same: docs/CHANGES.md (2 conflicts), lib (2 conflicts)" in said and hint in said
+    assert hint in " ".join(repo.loopr("why", "demo/b").out.split())
 
 
 def test_one_that_never_can_is_parked(repo: Repo) -> None:
@@ -224,10 +302,9 @@ def test_one_that_never_can_is_parked(repo: Repo) -> None:
     assert (loop["status"], loop["conflicts"]) == ("parked", 2)
     assert "max_conflicts: 2 conflicts" in loop["reason"] and "lines" in loop["reason"]
     assert repo.on_branch("demo", "lines") == "one\ntwo of a 1\nthree"
-    repo.git("rev-parse", "--verify", "loopr/demo.c.g1")
-    kept = repo.git("for-each-ref", "--format=%(refname)", "refs/loopr/backup").splitlines()
-    tips = [repo.git("show", f"{each}:lines") for each in kept if "demo.c" in each]
-    assert any("two of c 2" in each for each in tips), (kept, tips)
+    assert "two of c 2" in repo.git("show", "loopr/demo.c.g1:lines")
+    kept = repo.git("for-each-ref", "--format=%(refname)", "refs/loopr/backup/demo.c.g1").splitlines()
+    assert any("two of c 1" in repo.git("show", f"{each}:lines") for each in kept), kept
 
 
 def test_both_sides_of_different_lines_land(repo: Repo) -> None:

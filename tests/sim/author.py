@@ -70,6 +70,7 @@ class Author:
         self.priced = priced
         self.commands = self.chance.choice((0.95, 0.95, 0.5))
         self._versions = 0
+        self.is_hot = Random(seed * 37 + 5).random() < 0.3  # everybody changes the same files there
         self.hard_to_please = Random(seed * 31 + 7).choice(PLACES)  # there the same no is said again and again
 
     # --- settings ---------------------------------------------------------------------------------------------------
@@ -90,12 +91,13 @@ class Author:
             types=self._types(),
             priority=Priority(base={name: 40 + 20 * depth for depth, name in enumerate(self.ladder)}),
             retry=retry,
-            max_loops=draw.choice((0, 1, 2, 2, 3, 4, 50)),
+            max_loops=draw.choice((0, 1, 2, 2, 3, 4, 50)) + 3 * self.is_hot,
             max_api_calls=draw.choice((1, 1, 2, 0)),
-            per_type={name: draw.choice((1, 1, 2, 2, 50)) for name in self.ladder},
+            per_type={name: draw.choice((1, 1, 2, 2, 50)) + 3 * self.is_hot for name in self.ladder},
             starvation_ms=draw.choice((0, 20_000, 60_000, 3_600_000)),
             batch_size=draw.choice((0, 0, 0, 1, 2)),
             spawn_delay_ms=draw.choice((0, 0, 700)),
+            merge_turn_ms=draw.choice((2_000, 20_000, 3_600_000)),
             lease_ttl_ms=draw.choice((20_000, 60_000)),
             ramp=draw.random() < 0.8,
             lanes=self._lanes(),

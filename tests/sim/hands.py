@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loopr.core import observations as o
@@ -20,6 +20,7 @@ from loopr.core.model import Failure, Loop, Status, Usage
 from loopr.core.observations import Trouble
 from loopr.core.plan_observations import ForeignSeen
 from tests.sim.author import digest_of
+from tests.sim.merges import some_files
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -72,6 +73,7 @@ class Hands:
         self.products: dict[Key, Artifact] = {}
         self.branches: dict[str, str] = {}
         self.gave_way: dict[Key, str] = {}
+        self.touched: dict[Key, tuple[str, ...]] = {}
         self.stays: dict[Key, str] = {}
         self._tried: dict[str, Entry] = {}
         self._busy: set[tuple[str, Key]] = set()
@@ -208,8 +210,12 @@ class Hands:
         signature = draw.choice(answers) if failure in (Failure.REFUSED, Failure.CONFLICT) else ""
         if failure is not Failure.LIMITED:
             work, quiet = (draw.choice(("", "w1", "w1", "w2")), draw.random() < 0.2) if signature else ("", False)
-            tip = draw.choice(("", "t1", "t2", "t3")) if failure is Failure.CONFLICT else ""
-            return Trouble(failure, failure.value, signature, work=work, quiet=quiet, tip=tip)
+            tips = [f"t{draw.randint(1, 99)}"] if self.world.author.is_hot else ["", "t1", "t2", "t3"]
+            tip = draw.choice(tips) if failure is Failure.CONFLICT else ""
+            trouble = Trouble(failure, failure.value, signature, work=work, quiet=quiet, tip=tip)
+            if failure not in (Failure.REFUSED, Failure.CONFLICT):
+                return trouble
+            return replace(trouble, paths=some_files(draw, 1) if tip else (), touched=some_files(draw))
         return Trouble(
             failure,
             "429",
@@ -265,8 +271,11 @@ class Hands:
 
     def _judged(self, loop: Loop) -> None:
         """Say what the judge says."""
-        unlucky = self.world.faulty and self.world.chance.random() < (0.7 if self.hard_to_please == "judge" else 0.25)
-        trouble = self.trouble(self.world.chance.choice(JUDGE_TROUBLES)) if unlucky else self._unsound(loop)
+        unlucky = self.world.faulty and self.world.chance.random() < (
+            0.6 if self.world.author.is_hot else 0.7 if self.hard_to_please == "judge" else 0.25
+        )
+        troubles = (Failure.CONFLICT,) if self.world.author.is_hot else JUDGE_TROUBLES
+        trouble = self.trouble(self.world.chance.choice(troubles)) if unlucky else self._unsound(loop)
         if trouble is None:
             self.world.report(o.SaidYes(loop.id, loop.attempt, "check", f"{loop.attempt}"))
         self.world.report(o.Judged(loop.id, loop.attempt, trouble, self._as_leaf(loop)))
@@ -296,8 +305,12 @@ class Hands:
             world.report(o.LandingFailed(*key, unsound))
             return
         old = world.shadow.shared.tip(loop.plan).stands
+        touched = self.touched.setdefault(key, some_files(world.chance, world.author.is_hot))
+        if touched and world.chance.random() < 0.3:
+            world.report(o.LandingTouches(*key, touched))
+            return
         new = old if world.chance.random() < 0.1 else f"{loop.id}#{loop.attempt}"
-        world.report(o.LandingReady(*key, old, new, "tip"))
+        world.report(o.LandingReady(*key, old, new, "tip", touched))
 
     def _move_branch(self, loop: Loop) -> None:
         """Bring the commits to the plan branch, then go on in steps of which each may be the last."""

@@ -38,6 +38,7 @@ from loopr.core.trust import FILE
 from tests.sim import purses
 from tests.sim.age import Age
 from tests.sim.journals import Told
+from tests.sim.merges import Merges, waiting
 from tests.sim.patience import Patience
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Watch:
         self.began: dict[str, str] = {}
         self.served: dict[str, set[str]] = {}
         self.patience = Patience(world.met)
+        self.merges = Merges(world.met)
         self.age = Age(world.met)
         self.cut_at: int | None = None  # when a round was cut short that none has followed
 
@@ -125,6 +127,8 @@ class Watch:
             for problem in self.age.problems(self.shadow, each.event):
                 raise Broken(f"{each.event} {problem}")
             for problem in self.patience.problems(self.shadow, each.event):
+                raise Broken(f"{each.event} {problem}")
+            for problem in self.merges.problems(self.shadow, each.event):
                 raise Broken(f"{each.event} {problem}")
             self.shadow.apply(each.event, each.at)
             more = len(self.shadow.occupancy.loops) > before
@@ -291,7 +295,7 @@ class Watch:
         ramp = self.shadow.shared.lane(event.lane).ramp
         slow = slow_width(self.shadow, event.lane, at)
         counts = {
-            "max_loops": (len(busy), policy.max_loops if policy.max_loops > 0 else None),
+            "max_loops": (len(busy) - len(waiting(self.shadow)), policy.max_loops if policy.max_loops > 0 else None),
             "per_type": (sum(each.type == loop.type for each in busy), policy.per_type.get(loop.type)),
             "project": (
                 sum(each.project == loop.project for each in busy),
@@ -472,6 +476,8 @@ def _formula(forest: Forest, gates: dict[str, list[Gate]], now: int) -> str | No
     unserved = {each.project for each in runnable if _unserved(forest, each.project, now)}
     require(project in unserved or not unserved, f"{project} goes before {unserved}, which had nothing yet")
     mine = [each for each in runnable if each.project == project]
+    if any(each.clash.number for each in mine):
+        return min((each.clash.number, each.id) for each in mine if each.clash.number)[1]
     limit = forest.policy.starvation_ms
     ready = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in mine}
     starved = [each for each in mine if limit and ready[each.id] <= now - limit]

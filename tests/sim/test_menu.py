@@ -11,7 +11,7 @@ from loopr.core.gates import GATES
 from loopr.core.model import Failure
 from loopr.core.offer_events import CompletionUndone
 from loopr.core.plan_events import TipsTaken
-from tests.sim import age, patience, purses
+from tests.sim import age, merges, patience, purses
 from tests.sim.faults import MENU
 from tests.sim.person import PERSON
 from tests.sim.play import play
@@ -28,7 +28,15 @@ def test_the_simulation_meets_everything_on_the_menu() -> None:
     wanted += [f"gate: {name}" for name, _ in GATES]
     wanted += [f"fault: {name}" for name in MENU]
     wanted += [f"act: {name}" for name in (*PERSON, *WORKER)]
-    lucky = ("an agent took over", "another stood in", "a limit was a loop's own", *purses.MET, *patience.MET, *age.MET)
+    lucky = (
+        "an agent took over",
+        "another stood in",
+        "a limit was a loop's own",
+        *purses.MET,
+        *patience.MET,
+        *age.MET,
+        *merges.MET,
+    )
     lucky += ("an input went before its attempt began", "a round was cut short", "a loop just did the work")
     wanted += [f"luck: {each}" for each in lucky]
     wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]

@@ -5,7 +5,7 @@ Each looks once and prints; none changes a byte on disk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -304,6 +304,23 @@ def _score_words(score: views.Row) -> str:
     return f"{score['total']} = type {score['base']}{''.join(told)}; the highest goes first{endless}"
 
 
+def _beside(scene: Scene, loop: Loop, body: views.Row) -> Iterator[tuple[str, str]]:
+    """Give what else a person may want to know of a loop, each under its word."""
+    if judge := last_no(loop):
+        yield judge, f"{output_of(judge, loop.id)} prints what it said"
+    yield from needed.below(scene, loop)
+    if body["update"]:
+        yield "update", needed.words(needed.call_of(body["update"]))
+    if body["conflict"] and body["conflict"]["hint"]:
+        yield "conflict", body["conflict"]["hint"]
+    if body["setup"]:
+        from loopr.ui.preparing import words_of
+
+        yield "setup", f"{words_of(body['setup'])}; its output is in {body['setup']['folder']}"
+    for row in body["unread"]:
+        yield "", words(row)
+
+
 def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[str]:
     """Set the reasons, the score and the story below each other."""
     loop = scene.loops[body["id"]]
@@ -319,21 +336,8 @@ def _why_lines(frame: Frame, scene: Scene, body: views.Row, now: int) -> list[st
         until = f" (until {localized(gate['until'], now)})" if gate["until"] else ""
         reason = localized(render.plain(gate["reason"]), now) + until
         lines += render.wrap(f"  {gate['gate']:9} ", reason, frame.width)
-    if judge := last_no(loop):
-        said = f"{output_of(judge, loop.id)} prints what it said"
-        lines += render.wrap(f"  {judge:9} ", said, frame.width)
-    for word, text in needed.below(scene, loop):
+    for word, text in _beside(scene, loop, body):
         lines += render.wrap(f"  {word:9} ", render.plain(text), frame.width)
-    if body["update"]:
-        told = needed.words(needed.call_of(body["update"]))
-        lines += render.wrap(f"  {'update':9} ", render.plain(told), frame.width)
-    if body["setup"]:
-        from loopr.ui.preparing import words_of
-
-        told = f"{words_of(body['setup'])}; its output is in {body['setup']['folder']}"
-        lines += render.wrap(f"  {'setup':9} ", render.plain(told), frame.width)
-    for row in body["unread"]:
-        lines += render.wrap(f"  {'':9} ", render.plain(words(row)), frame.width)
     if loop.status is Status.PENDING:
         lines += render.wrap(f"  {'score':9} ", _score_words(body["score"]), frame.width)
     lines.append("story:")

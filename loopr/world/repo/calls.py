@@ -141,6 +141,7 @@ class Door:
     settings: Settings = QUIET + OURS
     variables: tuple[tuple[str, str], ...] = ()
     kept: Kept = ()  # locks that a git which outlives us keeps held
+    union: tuple[str, ...] = ()  # patterns of files whose both sides a merge keeps
 
     def with_index(self, index: Path) -> Door:
         """Return the same door with an index of its own."""

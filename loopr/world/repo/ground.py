@@ -49,6 +49,7 @@ class Ground:
     include: str = ".worktreeinclude"
     left_out: tuple[str, ...] = (OWN_FOLDER, "specs", "worktrees")
     max_file_bytes: int = 50 * 1024 * 1024
+    union: tuple[str, ...] = ()  # patterns of files whose both sides a merge keeps
     pool_folder: str = POOL_FOLDER  # other repositories may have theirs in the same folder of worktrees
 
     @property
@@ -57,14 +58,14 @@ class Ground:
         void = self.state / "void"
         if not void.is_dir():
             void.mkdir(parents=True, exist_ok=True)
-        return Door(self.common, self.common, void)
+        return Door(self.common, self.common, void, union=self.union)
 
     @property
     def users_door(self) -> Door:
         """Git in the user's checkout, with the user's settings but for what would act behind our backs."""
         if self.top is None:
             return self.door
-        return Door(self.git_dir, self.common, self.top, QUIET)
+        return Door(self.git_dir, self.common, self.top, QUIET, union=self.union)
 
     def branch(self, name: str) -> str:
         """Return the full name of the branch of a loop or a plan."""

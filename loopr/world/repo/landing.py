@@ -188,7 +188,7 @@ def make_intent(
         parents = [candidate.plan_tip, *([tip] if history == "merge" else [])]
         new = make_commit(door, candidate.tree, parents, message)
     put_refs(door, [Move(CANDIDATE + candidate.name, new)], "loopr: candidate")
-    return Intent(candidate.name, candidate.plan, candidate.plan_tip, new, tip)
+    return Intent(candidate.name, candidate.plan, candidate.plan_tip, new, tip, candidate.changed)
 
 
 def land(ground: Ground, intent: Intent, stamp: int) -> Brought:

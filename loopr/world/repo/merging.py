@@ -7,12 +7,14 @@ is whose.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import NamedTuple
 
 from loopr.world.repo.calls import Door, GitFailed
 from loopr.world.repo.making import habits_of
 from loopr.world.repo.objects import fork_of
 from loopr.world.repo.trees import NotLoose, differing, grafted
+from loopr.world.repo.union import attributes_for
 
 
 class Merged(NamedTuple):
@@ -24,10 +26,11 @@ class Merged(NamedTuple):
 
 
 def merge_trees(door: Door, ours: str, theirs: str) -> Merged:
-    """Merge two commits; attributes are read from the work tree that the door stands before."""
+    """Merge two commits; attributes are read from the work tree that the door stands before, then from the settings."""
     tree = _without_git(door, ours, theirs)
     if tree:
         return Merged(tree)
+    door = replace(door, settings=(*door.settings, *attributes_for(door)))
     said = door.ask("merge-tree", "--write-tree", "-z", "--name-only", "--messages", ours, theirs)
     parts = os.fsdecode(said.out).split("\0")
     if said.code > 1 or len(parts[0]) not in (40, 64):  # exit 1 is a conflict only if a tree comes with it

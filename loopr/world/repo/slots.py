@@ -92,7 +92,11 @@ def opened(ground: Ground, slot: Slot, *, mend: bool = True) -> Iterator[Opened]
     with held(slot.lock(ground)) as descriptor:
         if mend:
             point(ground, slot)
-        yield Opened(ground, slot, Door(slot.admin(ground), ground.common, slot.place(ground)).keeping(descriptor))
+        yield Opened(
+            ground,
+            slot,
+            Door(slot.admin(ground), ground.common, slot.place(ground), union=ground.union).keeping(descriptor),
+        )
 
 
 def load(ground: Ground) -> Slots:

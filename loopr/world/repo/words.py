@@ -171,6 +171,7 @@ class Intent(NamedTuple):
     old: str
     new: str
     loop_tip: str
+    touched: tuple[str, ...] = ()
 
 
 class Taken(NamedTuple):

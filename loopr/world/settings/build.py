@@ -81,6 +81,7 @@ def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Prese
         notify_on=frozenset(values["notify_on"]),
         max_file_bytes=scaled(values["commit"]["max_file_mb"], MIB),
         plan_base=values["plan_base"],
+        union=tuple(values["merge"]["union"]),
         agents=MappingProxyType(dict(agents)),
         shelf=shelf,
     )
@@ -128,6 +129,7 @@ def _policy(values: Values, names: list[str], agents: Mapping[str, Preset], stor
         soft_limit=queue["soft_limit"],
         hard_limit=queue["hard_limit"],
         lease_ttl_ms=_ms(values["lease"]["ttl_secs"]),
+        merge_turn_ms=_ms(values["merge"]["turn_secs"]),
         ramp=values["lanes"]["ramp"],
         lanes={name: each for name, each in lanes.items() if name != DEFAULT_LANE or each != LanePolicy()},
         agents={name: each.lanes for name, each in agents.items() if each.lanes != (name,)},

@@ -171,6 +171,7 @@ class Settings:
     notify_on: frozenset[str]
     max_file_bytes: int
     plan_base: str
+    union: tuple[str, ...]
     agents: Mapping[str, Preset]
     shelf: Shelf = field(compare=False, repr=False)
 

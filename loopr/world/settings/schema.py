@@ -38,6 +38,7 @@ _CLASSES = Names("class (refused, conflict, infra or timeout)", "refused|conflic
 
 _AGENT_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 _MAX_MB = 1_000_000
+_UNION = r"(?![!#])(?!\[attr\])[^\x00-\x1f]+"
 
 
 def _budget(whose: str) -> Key:
@@ -246,6 +247,12 @@ SCHEMA = block(
         mode=choice("By a person's `land`, or as soon as the plan is done.", "manual", "auto"),
         history=choice("One commit per loop, or with the command's own commits as second parent.", "squash", "merge"),
         check=command("Judges the merged tree before it lands; null and `none` are no check."),
+    ),
+    merge=block(
+        "Files that several loops change at once.",
+        union=texts("Files of which a merge keeps the lines of both sides, such as a changelog; as in .gitattributes.",
+                    "a list of patterns", _UNION),
+        turn_secs=positive(3600, "The longest that a loop which mends a conflict holds up landings in its files."),
     ),
     plan_base=choice("When a plan that is started takes over what its base has got: where a loop has other inputs "
                      "there, or always.", "inputs", "follow"),

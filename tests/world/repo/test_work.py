@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loopr.world.repo.landing import take_over
-from loopr.world.repo.work import digest_of_work
+from loopr.world.repo.work import Work, work_of
 from tests.world.repo.grounds import PLAN, begin, ground_of, plant, stands, try_to_land, work
 
 ONE, TWO = "oauth.one.g1", "oauth.two.g1"
@@ -19,7 +19,7 @@ def test_equal_work_has_an_equal_digest(tmp_path: Path) -> None:
 
     def said(files: dict[str, str], handed_over: bytes = b"") -> str:
         work(ground, ONE, files)
-        return digest_of_work(ground, ONE, tip, handed_over)
+        return work_of(ground, ONE, tip, handed_over).digest
 
     first = said({"one.txt": "1\n"})
     assert said({"one.txt": "1\n"}) == first
@@ -29,7 +29,7 @@ def test_equal_work_has_an_equal_digest(tmp_path: Path) -> None:
     tree = work(ground, ONE, {"one.txt": "1\n"})
     (tree.folder / "one.txt").chmod(0o755)
     assert said({}) != first
-    assert digest_of_work(ground, ONE, "", b"") == ""
+    assert work_of(ground, ONE, "", b"") == Work()
 
 
 def test_what_the_plan_lands_is_not_the_loops_work(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ def test_what_the_plan_lands_is_not_the_loops_work(tmp_path: Path) -> None:
     ground = ground_of(plant(tmp_path / "repo"))
     begin(ground)
     work(ground, ONE, {"one.txt": "1\n"})
-    before = digest_of_work(ground, ONE, stands(ground, PLAN))
+    before = work_of(ground, ONE, stands(ground, PLAN)).digest
     work(ground, TWO, {"two.txt": "2\n"})
     assert try_to_land(ground, TWO)
     tip = stands(ground, PLAN)
-    assert digest_of_work(ground, ONE, tip) == before
+    assert work_of(ground, ONE, tip).digest == before
     assert take_over(ground, ONE, tip, 0).outcome == "moved"
-    assert digest_of_work(ground, ONE, tip) == before
+    assert work_of(ground, ONE, tip).digest == before
