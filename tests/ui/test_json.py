@@ -20,7 +20,7 @@ DOCUMENTS = {
     "status": "engine paused capacity counts progress queue lanes projects problems moved offered stale warnings "
     "unread ready plans inbox setups",
     "next": "at grants held refused unread",
-    "why a": "setup update id runnable gates offered stale redo score story unread",
+    "why a": "setup update conflict id runnable gates offered stale redo score story unread",
     "show a": "loop attempts children frees denied unread progress places",
     "simulate p": "makespan_secs utilisation waiting_secs critical_path runs counts unfinished ways foretold",
     "start -n p.md": "workspace loops counts progress lanes dry_run plans ways",
