@@ -63,7 +63,7 @@ def passed_by(scene: Scene) -> int:
 def starts_later(scene: Scene, loop: Loop) -> bool:
     """Say whether a landing must be over first, so that a conflict is laid upon what it brings."""
     tip = scene.shared.tip(loop.plan)
-    return bool(loop.clash.paths) and tip.moving is not None and not tip.begins
+    return bool(loop.clash.number) and tip.moving is not None and not tip.begins
 
 
 def concerned(scene: Scene, loop: Loop) -> list[str]:

@@ -67,7 +67,7 @@ def owed(forest: Forest) -> Iterator[Effect]:
 
 
 def owed_to(forest: Forest, loop: Loop) -> Iterator[Effect]:
-    """List what is owed to one loop; one with a conflict to mend begins once no landing of its plan is under way."""
+    """List what is owed to one loop; one whose turn it is to mend a conflict begins after a landing that has begun."""
     if loop.ending is not None and loop.ending.expires_at is None:
         yield StopAttempt(loop.id, loop.ending.attempt)
     elif loop.status is Status.LEASED:
