@@ -216,3 +216,12 @@ def test_a_conflict_from_before_has_no_turn() -> None:
     story = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nended p/a\njudged p/a: conflict both\nchoose p/a")
     go_on(story, f"{worked('b')}\nignores touches p/b: notes")
     assert lands_next(story) == ["p/b"]
+
+
+def test_a_loop_without_a_turn_waits_for_no_landing() -> None:
+    """Once its turn is over it begins as any other, also beside a landing that has begun."""
+    story = behind(policy=settings(max_loops=2, merge_turn_ms=600_000))
+    go_on(story, "wait 10m")
+    story.round()
+    go_on(story, "lands p/a: b0 b1 notes\nbegan p/b\nended p/b: refused no\nchoose p/b")
+    assert [each.loop for each in owed(story.forest) if isinstance(each, StartAttempt)] == ["p/b"]
