@@ -99,7 +99,7 @@ _NO_REPO = "projects.NAME.repo gives one to the plans that begin from then on"
 
 def ground_beside(workspace: Settled, scene: Scene, repo: str) -> Ground:
     """Open a repository beside those at work: git runs no program there that was set since they began."""
-    ground = ground_of(workspace, repo)
+    ground = replace(ground_of(workspace, repo), plans=frozenset(scene.tree.children(None)))
     plans = {scene.loops[each].plan for each in scene.occupancy.loops}
     if any(repo_of_plan(workspace, scene, plan) == repo for plan in plans):
         guard_as_begun(ground)

@@ -257,7 +257,9 @@ class Landed(LoopEvent):
     attempt: int
     commit: str
     digest: str
-    put_back: tuple[str, ...] = ()  # protected files that the loop had changed: the plan's own are as they were
+    put_back: tuple[
+        str, ...
+    ] = ()  # what the loop had changed, and lands as the plan has it: protected files, or left out
     after: int = 0  # how many leases had been granted by then
     own: tuple[str, ...] = ()  # files that its judges name, and that it has made itself
 

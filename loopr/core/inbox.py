@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from loopr.core.gates import kept_for_good, own_gates_open
+from loopr.core.left_out import LEFT_OUT, LEFT_PLACE, read_left
 from loopr.core.model import Loop, Status
 from loopr.core.offering import file_of, is_foreign, is_replaced, is_to_be_made_anew, offered_words, words_for
 from loopr.core.scene import Scene
@@ -135,6 +136,14 @@ def _kept(scene: Scene, beside: Beside) -> Iterator[Call]:
         yield Call(STALE, tuple(names), f"to be done again; {reason}", f"loopr why {names[0]}", False)
 
 
+def _left_out(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List the loops that have changed files which never land."""
+    for place, text in sorted(scene.shared.problems.items()):
+        if place.startswith(LEFT_PLACE):
+            words, command = read_left(text)
+            yield Call(LEFT_OUT, (place.removeprefix(LEFT_PLACE),), words, command, False)
+
+
 def _branches(scene: Scene, beside: Beside) -> Iterator[Call]:
     """List the branches of plans that stand where loopr has not put them."""
     for place, text in sorted(scene.shared.problems.items()):
@@ -178,6 +187,7 @@ _ROWS: tuple[Callable[[Scene, Beside], Iterable[Call]], ...] = (
     _stuck(Status.FAILED, "retry"),
     _stale,
     _kept,
+    _left_out,
     _branches,
     _updates,
     _home,

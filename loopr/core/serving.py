@@ -12,6 +12,7 @@ from loopr.core import observations as o
 from loopr.core import workspace_events as w
 from loopr.core.accepting import settings_seen
 from loopr.core.events import Event
+from loopr.core.left_out import LEFT_PLACE
 from loopr.core.limits import LONGEST_WINDOW_MS, UNKNOWN_WINDOW_MS
 from loopr.core.offers import MOST_NAMED
 from loopr.core.policy import encode_policy
@@ -87,8 +88,12 @@ def _clock_behind(scene: Scene, seen: o.ClockBehind, now: int) -> Iterator[Event
 def _came_home(scene: Scene, seen: o.CameHome, now: int) -> Iterator[Event]:
     """A plan is home, or what of it has landed."""
     yield w.PlanCameHome(seen.plan, seen.branch, seen.commit, seen.partial)
-    if not seen.partial:  # whether its branch lacks work of the base is of no interest now
-        yield from clear_refusal(scene, seen.plan)
+    if seen.partial:
+        return
+    yield from clear_refusal(scene, seen.plan)  # whether its branch lacks work of the base is of no interest now
+    for place in sorted(scene.shared.problems):
+        if f"{place}/".startswith(f"{LEFT_PLACE}{seen.plan}/"):
+            yield w.ProblemGone(place)
 
 
 def _growth_seen(scene: Scene, seen: o.GrowthSeen, now: int) -> Iterator[Event]:

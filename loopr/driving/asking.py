@@ -83,7 +83,7 @@ def ask_judges(
 ) -> Generator[Asked, Any, Trouble | None]:
     """Let each judge see the tree that would land, once, and return the first no."""
     judges = list(judges_of(task))
-    if judges and _is_as_before(candidate) and found_nothing_to_do(kit.runs.folder(task.name, task.attempt)):
+    if judges and _is_as_before(kit, task, candidate) and found_nothing_to_do(kit.runs.folder(task.name, task.attempt)):
         return None
     for judge in judges:
         key = yield from _key(kit, task, candidate, judge)
@@ -101,9 +101,14 @@ def ask_judges(
     return None
 
 
-def _is_as_before(candidate: Candidate | None) -> bool:
+def _is_as_before(kit: Kit, task: Task, candidate: Candidate | None) -> bool:
     """Say whether a loop has changed nothing since it parted from its plan, or had nothing to change."""
-    return candidate is None or (candidate.empty and not candidate.put_back)
+    return candidate is None or (candidate.empty and not candidate.put_back and not _left(kit, task))
+
+
+def _left(kit: Kit, task: Task) -> list[str]:
+    """List the files that an attempt has changed, and that never land."""
+    return [*kit.runs.left_out(task.name, task.attempt).get("files", {})]
 
 
 def _key(kit: Kit, task: Task, candidate: Candidate | None, judge: Judge) -> Generator[Asked, Any, str]:
@@ -156,8 +161,8 @@ def _ask(
     if trouble is not None and harm is None and judge.reviewer is None:
         trouble = yield Do(partial(with_checkout, kit, task, judge.command, trouble, answer.said))
     if trouble is not None and trouble.failure is Failure.REFUSED:
-        trouble = replace(trouble, reason=trouble.reason + _first_put_back(task, candidate))
-        words = _told(judge, answer.said, candidate)
+        trouble = replace(trouble, reason=trouble.reason + _first_put_back(kit, task, candidate))
+        words = _told(judge, answer.said, {**made_of(candidate)}, _left(kit, task))
         kit.runs.note_refusal(task.name, task.attempt, Refusal(task.loop.iteration, trouble.reason, words))
     return trouble, used_by(answer.advice, answer.heard, outcome.wall_ms)
 
@@ -260,10 +265,14 @@ def _policy_of(task: Task) -> TypePolicy:
     return task.policy.leaf_of(task.loop.type) if task.leaf else task.policy.type_of(task.loop.type)
 
 
-def _told(judge: Judge, said: Said, candidate: Candidate | None) -> str:
-    """Word a no for the next try: what the judge said, and what was put back before it looked."""
+def _told(judge: Judge, said: Said, made: Mapping[str, str], left: Sequence[str]) -> str:
+    """Word a no for the next try: what the judge said, and what was put back before it looked.
+
+    Of what never lands the next try is told in any case.
+    """
+    made = {path: how for path, how in made.items() if path not in left}
     text = f"The {judge.title} said no:\n\n{feedback.bounded(said.tail) or '(it said nothing)'}"
-    return "\n\n".join(filter(None, [text, put_back_words(made_of(candidate))]))
+    return "\n\n".join(filter(None, [text, put_back_words(made)]))
 
 
 def made_of(candidate: Candidate | None) -> dict[str, str]:
@@ -271,15 +280,16 @@ def made_of(candidate: Candidate | None) -> dict[str, str]:
     return {each.path: each.how for each in candidate.put_back} if candidate is not None else {}
 
 
-def _first_put_back(task: Task, candidate: Candidate | None) -> str:
+def _first_put_back(kit: Kit, task: Task, candidate: Candidate | None) -> str:
     """Name the files of a refused work that judges did not see, and the key that helps."""
-    paths = [*made_of(candidate)]
+    left = _left(kit, task)
+    paths = [*dict.fromkeys([*made_of(candidate), *left])]
     if not paths:
         return ""
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
     names = ", ".join(paths[:MOST_NAMED])
     has_check = task.entry is not None and task.entry.check is not None
-    own = has_check and not any(each in judges_in([task.check], {each}) for each in paths)
+    own = has_check and not left and not any(each in judges_in([task.check], {each}) for each in paths)
     cure = f" (`files: [{names}]` in its entry says that this is its work)" if own else ""
     return f"; put back before that: {names}{more}{cure}"
 

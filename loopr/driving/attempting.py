@@ -24,6 +24,7 @@ from loopr.driving.checkout_only import with_checkout
 from loopr.driving.clashes import NO_CLASH, NOTHING_LEFT, Clashing, found_now, lay_out, left_before, left_now, look_at
 from loopr.driving.handovers import keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
+from loopr.driving.left_out import put_back, report
 from loopr.driving.lookout import blame, tell_changed
 from loopr.driving.materials import RESULT, Spot, own_folder, write_materials
 from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, trouble_before, trouble_of
@@ -247,6 +248,9 @@ def _conclude(kit: Kit, task: Task, outcome: Outcome) -> Act:
         yield Tell(o.AttemptUsed(loop.id, task.attempt, taken.used))
     if taken.ignored or task.attempt > 1:  # an earlier one may have been told of
         yield Tell(o.Noticed(f"{loop.id} {RESULT}", taken.ignored))
+    left = report(kit, task)
+    if left.text or task.attempt > 1:
+        yield Tell(left)
     if taken.heard is not None and taken.heard.report.share is not None and loop.lane is not None:
         yield Tell(level_of(loop.lane, taken.heard.report.share))
     return end_of(loop.id, task.attempt, taken.trouble, outcome)
@@ -319,6 +323,7 @@ def _commit(kit: Kit, task: Task, folder: Path) -> list[Problem]:
     base = kit.runs.circumstances(task.name, task.attempt).get(BASE, "")
     message = message_of(kit, task)
     committed: Committed = commit_attempt(ground, task.name, task.attempt, message, base)
+    put_back(kit, task, ground, base, committed)
     return [*committed.refused, *left_now(kit, task, ground, folder)]
 
 

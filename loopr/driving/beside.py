@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from loopr.core import observations as o
 from loopr.core.events import Event
 from loopr.core.forest import Forest
+from loopr.core.left_out import LEFT_PLACE
 from loopr.core.tips import BRANCH_PLACE, UPDATE_PLACE
 from loopr.driving.couriers import NOTIFY
 from loopr.driving.ending import free_locks
@@ -19,6 +20,7 @@ from loopr.driving.homecoming import Homecoming
 from loopr.driving.hooks import HOOK
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.kit import Kit
+from loopr.driving.left_out import is_gone
 from loopr.driving.listeners import Listeners
 from loopr.driving.occasions import BUDGET_PLACE, LANDING_PLACE
 from loopr.driving.spending import Spending
@@ -26,7 +28,7 @@ from loopr.driving.stamps import Stamps
 from loopr.driving.tips import Tips
 from loopr.world.journal import Journal
 
-PLACES = (HOOK, NOTIFY, LANDING_PLACE, BUDGET_PLACE, BRANCH_PLACE, UPDATE_PLACE)
+PLACES = (HOOK, NOTIFY, LANDING_PLACE, BUDGET_PLACE, BRANCH_PLACE, UPDATE_PLACE, LEFT_PLACE)
 """How the places begin of problems that are reported and taken back here, and nowhere else."""
 KINDS = frozenset({"hook", "courier", "home"})
 FAREWELL_MS = 10_000
@@ -59,6 +61,7 @@ class Beside:
         yield from self._listeners.changes(forest, seq)
         yield from self._home.look(forest, now)
         yield from self._spending.look(forest, now)
+        yield from is_gone(forest)
 
     def _free_locks(self, now: int) -> None:
         """Look for locks that a killed git has left below our refs, while something waits for a lock."""

@@ -16,11 +16,12 @@ from loopr.core.entries import Artifact, Entry, just_works
 from loopr.core.model import Failure
 from loopr.core.observations import Trouble
 from loopr.core.policy import TypePolicy
-from loopr.driving.acts import Act, Asked, Do, Later, StopAsked
+from loopr.driving.acts import Act, Asked, Do, Later, StopAsked, Tell
 from loopr.driving.asking import Memory, ask_judges, base_of, hear_out, is_pulled, made_of, rise
 from loopr.driving.attempting import folder_of, receive, run_after, with_work
 from loopr.driving.guarding import protect_of
 from loopr.driving.kit import Kit, Task
+from loopr.driving.left_out import in_candidate, report
 from loopr.driving.lookout import end_watch
 from loopr.driving.outcomes import listed, refusal, trouble_before
 from loopr.driving.reviewing import judges_of
@@ -67,6 +68,7 @@ def _receive(kit: Kit, task: Task) -> Generator[Asked, Any, Trouble | None]:
         yield from run_after(kit, task, base_of(kit, task))
     harm = yield from end_watch(kit, task)
     problems: list[Problem] = yield Do(lambda: receive(kit, task))
+    yield Tell(report(kit, task))
     return harm or (refused(kit, task, problems) if problems else None)
 
 
@@ -196,6 +198,9 @@ def candidate_of(kit: Kit, task: Task, ground: Ground) -> Generator[Asked, Any, 
     candidate: Candidate = made
     if candidate.put_back:  # once they are put back on the loop's own branch, no later look finds them
         yield Do(lambda: kit.runs.note_put_back(task.name, made_of(candidate)))
+        left = in_candidate(kit, task, ground, candidate)
+        if left is not None:
+            yield Tell(left)
     return refused(kit, task, list(candidate.refused)) if candidate.refused else candidate
 
 

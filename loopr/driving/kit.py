@@ -6,7 +6,7 @@ Knows where things are and what is set. Must never know a forest beyond the mome
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -66,6 +66,7 @@ class Task(NamedTuple):
     begins: bool = False
     above: Above | None = None
     leaf: bool = False
+    plans: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -151,7 +152,8 @@ class Kit:
 
     def ground_of(self, task: Task) -> Ground | None:
         """Return the repository that a loop works in, None if it works in an empty folder."""
-        return self.grounds.get(task.repo) if task.type.worktree else None
+        ground = self.grounds.get(task.repo) if task.type.worktree else None
+        return replace(ground, plans=task.plans) if ground is not None else None
 
     def sentry_of(self, task: Task) -> Sentry | None:
         """Return who keeps an eye on the repository that a loop works in."""
@@ -243,6 +245,7 @@ class Kit:
             tip.begins,
             Above(parent, self.entries(parent.id)) if parent is not None else None,
             leaf,
+            frozenset(forest.tree.children(None)),
         )
 
     def with_outline(self, task: Task) -> Task:

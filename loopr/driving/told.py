@@ -13,6 +13,7 @@ from itertools import islice
 from loopr.core.codec import decode
 from loopr.core.events import IterationAsked, LeaseGranted, Rejected
 from loopr.driving.kit import Kit, Task
+from loopr.driving.left_out import left_words
 from loopr.errors import LooprError
 from loopr.world import prompts
 from loopr.world.feedback import MAX_EARLIER, Earlier, render_feedback
@@ -23,8 +24,15 @@ MOST_EVENTS = 1_000
 
 
 def feedback_of(kit: Kit, task: Task) -> str:
-    """Say why the last try was refused, and in a line each why those before it were."""
+    """Say why the last try was refused, and in a line each why those before it were; and what of it never lands."""
     last = next(kit.runs.tries_before(task.name, task.attempt), None)
+    text = _refusals(kit, task, last)
+    left = left_words(kit, task.name, last.attempt) if last is not None else ""
+    return "\n\n".join(filter(None, [text.rstrip("\n"), left])) + "\n" if left and left not in text else text
+
+
+def _refusals(kit: Kit, task: Task, last: Try | None) -> str:
+    """Say why the last try was refused, and in a line each why those before it were."""
     laid = kit.runs.clash(task.name, task.attempt)
     if task.loop.iteration == 1:
         return _before_this_count(kit, task, last, laid) if last is not None else ""

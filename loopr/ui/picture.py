@@ -12,6 +12,7 @@ from itertools import islice
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_for_group
 from loopr.core.inbox import OFFERED, STALE, Beside, Call, inbox, land_line
+from loopr.core.left_out import LEFT_PLACE
 from loopr.core.model import OCCUPYING, Loop, Status
 from loopr.core.settled import Standing, may_go_on, standing
 from loopr.ui import needed, render, views
@@ -194,7 +195,8 @@ def last_word(
     lines += _named("stale", list(stale_lines(forest, sorted({each.partition("/")[0] for each in tops}))))
     rows = [call for calls in told.values() for call in calls]
     above = {f"{call.kind} of {name}" for call in rows for name in call.about}
-    problems = sorted(each for each in forest.shared.problems.items() if each[0] not in above)
+    others = (each for each in forest.shared.problems.items() if not each[0].startswith(LEFT_PLACE))
+    problems = sorted(each for each in others if each[0] not in above)
     lines += _named("problem", [localized(render.at_place(*each), now) for each in problems])
     newer = newest(forest, tops)
     lines += [render.plain(each.words) for each in newer[:MOST_LISTED]]

@@ -16,6 +16,7 @@ from functools import partial
 from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.grouping import queue_depth
+from loopr.core.left_out import LEFT_PLACE
 from loopr.core.model import Loop
 from loopr.core.workspace_events import ProblemSeen
 from loopr.ui.picture import IsHome, Newest, Tail, at_rest, last_word, no_news, picture, tops_of
@@ -240,9 +241,13 @@ def _nowhere(text: str) -> None:
 
 
 def _known_already(forest: Forest, events: Sequence[Event]) -> list[Event]:
-    """Say as events what was wrong before anybody watched, and still is: nothing else would tell of it."""
+    """Say as events what was wrong before anybody watched, and still is: nothing else would tell of it.
+
+    What was left out of work that is over is no trouble to anybody else.
+    """
     fresh = {each.place for each in events if isinstance(each, ProblemSeen)}
-    return [ProblemSeen(*each) for each in sorted(forest.shared.problems.items()) if each[0] not in fresh]
+    problems = sorted(each for each in forest.shared.problems.items() if not each[0].startswith(LEFT_PLACE))
+    return [ProblemSeen(*each) for each in problems if each[0] not in fresh]
 
 
 def clip(text: str, width: int) -> str:

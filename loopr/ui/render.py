@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from loopr.core.gates import first_closed
+from loopr.core.left_out import left_of
 from loopr.core.limits import slow_width
 from loopr.core.model import OCCUPYING, Gate, Loop, Status
 from loopr.core.offering import words_for
@@ -239,7 +240,7 @@ def left_by(scene: Scene, loop: Loop) -> str:
         return ""
     if bound is not None and not bound.base_commit:  # it works without git
         return f"what it made stays in {scene.policy.worktrees_dir}/{loop.name}"
-    return "no file changed" if loop.base_commit else ""
+    return left_of(scene, loop.id).partition("; ")[0] or ("no file changed" if loop.base_commit else "")
 
 
 def _stand_in(scene: Scene, loop: Loop, now: int) -> str:

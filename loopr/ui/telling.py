@@ -19,6 +19,7 @@ from loopr.core.events import Event, LoopEvent
 from loopr.core.forest import Forest
 from loopr.core.gates import closed_gates
 from loopr.core.judge_events import Conflicted, Refused
+from loopr.core.left_out import LEFT_OUT, LEFT_PLACE
 from loopr.core.model import Failure, Gate, Loop, Status
 from loopr.core.offering import MOST_NAMED, words_for
 from loopr.core.offers import FILE
@@ -140,6 +141,8 @@ def _landed(forest: Forest, loop: Loop, event: e.Landed) -> Words:
         return "landed", *figures, back
     declared = len(forest.tree.children(loop.id))
     nothing = "no file changed" if loop.landed else left_by(forest, loop)  # it has landed something before
+    if back:
+        nothing = ""
     return "done", *figures, f"{declared} declared" if declared else nothing, back
 
 
@@ -256,6 +259,8 @@ def _host(event: w.HostChanged, now: int) -> tuple[str, Words]:
 
 def _problem(event: w.ProblemSeen, now: int) -> tuple[str, Words]:
     """Something is wrong at a place; a text that begins with it, and the line, says the place only once."""
+    if event.place.startswith(LEFT_PLACE):
+        return event.place.removeprefix(LEFT_PLACE), (LEFT_OUT, event.text)
     there = event.text.startswith(event.place)
     spot, _, words = event.text.removeprefix(event.place).partition(" ") if there else ("", "", event.text)
     return f"{event.place}{spot}", ("problem", localized(words, now))

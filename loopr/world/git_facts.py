@@ -76,6 +76,11 @@ class GitFacts:
         """Say whether git ignores a path, which need not exist."""
         return self._ask("check-ignore", "--quiet", "--", str(path)).code == 0
 
+    def tracked(self, folder: str) -> list[str]:
+        """List the files below a folder of the checkout that git tracks."""
+        said = self._ask("ls-files", "-z", "--", f":(top,literal){folder}")
+        return [each for each in said.out.split("\0") if each] if said.code == 0 else []
+
     def _ask(self, *arguments: str) -> Said:
         """Ask git about this checkout."""
         return _ask(self.top, self._named, *arguments)

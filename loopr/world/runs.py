@@ -21,7 +21,7 @@ OUTPUT, REFUSAL, CIRCUMSTANCES, USAGE = "output.md", "refusal.json", "circumstan
 MOST_NOTED = 1_024
 MOST_COUNTED = 1 << 20
 _COUNTING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
-PUT_BACK, CLASH = "put_back.json", "conflict.json"
+PUT_BACK, CLASH, LEFT_OUT = "put_back.json", "conflict.json", "left_out.json"
 FOLDER = "folder"
 BASE = "base_commit"
 
@@ -166,6 +166,14 @@ class Runs:
     def note_usage(self, name: str, attempt: int, said: dict[str, Any], step: str = "") -> None:
         """Keep what an agent has used, and how it said that its work ended."""
         _write(self.ensure(name, attempt, step) / USAGE, said)
+
+    def note_left_out(self, name: str, attempt: int, before: str, after: str, files: Mapping[str, str]) -> None:
+        """Keep what an attempt has made of files that never land, and two commits that differ in them."""
+        _write(self.ensure(name, attempt) / LEFT_OUT, {"before": before, "after": after, "files": {**files}})
+
+    def left_out(self, name: str, attempt: int) -> dict[str, Any]:
+        """Return what was kept of that; nothing where there is nothing of the kind."""
+        return _read(self.folder(name, attempt) / LEFT_OUT) or {}
 
     def note_put_back(self, name: str, paths: Mapping[str, str]) -> None:
         """Keep which files of a generation were put back, and what had been made of them, for whoever lands it."""

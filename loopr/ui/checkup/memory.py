@@ -20,6 +20,7 @@ from loopr.ui.checkup.rows import Finding, stopped
 from loopr.ui.damage import first_damaged
 from loopr.ui.holding import held
 from loopr.ui.mending import gone
+from loopr.ui.strangers import free_folder, remarks_on, strangers
 from loopr.ui.unread import remedy, unread_anywhere
 from loopr.ui.views import instant
 from loopr.wiring import Workspace
@@ -167,6 +168,8 @@ def _specs(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
         hint = "`loopr start` the plan it belongs to, or declare it there; it is ignored until then"
         strays = [found for found in seen.found if found.loop_id not in known]
         odd += [Finding("specs", None, f"{workspace.name_of(each.path)} belongs to no loop", hint) for each in strays]
+        found, plans = strangers(workspace, settings), {each.partition("/")[0] for each in known}
+        odd += [Finding("specs", None, *each) for each in remarks_on(found, plans, free_folder(workspace, plans))]
     odd += (*_gone(workspace, settings), *_unread(workspace))
     yield from odd[:MOST_ODD]
     if len(odd) > MOST_ODD:

@@ -12,10 +12,12 @@ import click
 from loopr.errors import SettingsError
 from loopr.ui import render, views
 from loopr.ui.anew import begin_anew
+from loopr.ui.cli.apart import keep_apart, set_folder
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.collecting import collecting
 from loopr.ui.gate import pass_gate
 from loopr.ui.proposing import proposals
+from loopr.ui.strangers import free_folder, known_plans, remarks_on, strangers
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.founding import Step, check_room, file_step, folder_step, ignore_line, lines_step, starter
 from loopr.world.place import SETTINGS_FILE, Place, common_git_dir, is_remembered, own_git_dir, remember_place
@@ -23,6 +25,7 @@ from loopr.world.repo.ground import HEADS
 
 PLAN = "plan.md"
 TREE = "holds the tree as files: commit it or have git ignore it, loopr works from what lies there"
+FOLDER_KEY = "artifacts"
 
 
 @click.command("init")
@@ -41,17 +44,19 @@ def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes
         return
     if agent is not None:
         workspace.settings.preset(agent)
-    steps = _steps(workspace, agent or "")
+    chosen, beside = _folder(frame, workspace, ask=not dry_run)
+    steps = _steps(workspace, agent or "", chosen)
     missing = [step for step in steps if not step.done]
     for step in missing if not dry_run else ():
         step.take()
     made, kept = ([step.name for step in steps if step.done is done] for done in (False, True))
-    remarks, command = _remarks(frame, workspace), f"loopr start --dry-run {PLAN}"
+    remarks, command = [*_remarks(frame, workspace), *beside], f"loopr start --dry-run {PLAN}"
     if SETTINGS_FILE in made and not dry_run:
         workspace.in_force.forget()  # the new settings count now
         remarks += proposals(workspace)
-    if f"{workspace.settings.artifacts.dir}/" in made and workspace.place.repository is not None:
-        remarks.append(f"{workspace.settings.artifacts.dir}/ {TREE}")
+    specs = chosen or workspace.settings.artifacts.dir
+    if f"{specs}/" in made and workspace.place.repository is not None:
+        remarks.append(f"{specs}/ {TREE}")
     if agent is not None and SETTINGS_FILE in kept:
         remarks.append(f"{SETTINGS_FILE} is there, and kept: say `agent: {agent}` in its types yourself")
     if frame.as_json:
@@ -65,6 +70,19 @@ def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes
     if not dry_run:
         there = (workspace.place.root / PLAN).is_file()
         frame.note(f"next: {'' if there else f'write {PLAN}, then '}`{command}` shows what it comes to")
+
+
+def _folder(frame: Frame, workspace: Workspace, *, ask: bool) -> tuple[str, list[str]]:
+    """Return the folder of the tree that a person has chosen just now, and remarks where nothing was asked."""
+    found = strangers(workspace, workspace.settings)
+    chosen = keep_apart(frame, workspace, found) if ask else ""
+    if chosen:
+        if (workspace.place.root / SETTINGS_FILE).is_file():
+            set_folder(workspace, chosen)
+        return chosen, []
+    plans = known_plans(workspace) if found.files else frozenset[str]()
+    told = remarks_on(found, plans, free_folder(workspace, plans))
+    return "", ["; ".join(filter(None, each)) for each in told]
 
 
 def _begin_anew(frame: Frame, *, yes: bool) -> None:
@@ -95,16 +113,17 @@ def _tell(frame: Frame, made: list[str], kept: list[str], word: str) -> None:
     frame.lines(render.plain(line) for line in lines)
 
 
-def _steps(workspace: Workspace, agent: str) -> list[Step]:
-    """List what a workspace has; refuse where it cannot be."""
+def _steps(workspace: Workspace, agent: str, chosen: str) -> list[Step]:
+    """List what a workspace has; refuse where it cannot be. The folder of the tree may be `chosen` just now."""
     place, settings = workspace.place, workspace.settings
     if place.repository is not None and not (place.repository / ".git").exists():
         hint = "add a checkout with `git worktree add`, and call `loopr init` there"
         raise SettingsError(f"{place.repository} is a repository without a checkout", hint=hint)
-    specs, worktrees = settings.artifacts.dir, settings.worktrees.dir
+    specs, worktrees = chosen or settings.artifacts.dir, settings.worktrees.dir
     check_room(place.root, [SETTINGS_FILE], [specs, worktrees])
+    own = f"\n{FOLDER_KEY}: {{dir: {specs}}}\n" if chosen else ""
     return [
-        file_step(place.root, SETTINGS_FILE, starter(agent, list(settings.types))),
+        file_step(place.root, SETTINGS_FILE, starter(agent, list(settings.types)) + own),
         folder_step(place.root, specs),
         folder_step(place.root, worktrees),
         *_ignoring(place, worktrees),

@@ -19,6 +19,7 @@ from loopr.core.settled import is_settled, standing
 from loopr.errors import EngineHeld
 from loopr.ui import render
 from loopr.ui.bases import Wants, is_home
+from loopr.ui.cli.apart import before_start
 from loopr.ui.cli.behind import begin_behind
 from loopr.ui.cli.frame import Frame
 from loopr.ui.cli.held import offer_held
@@ -67,6 +68,7 @@ def begin(frame: Frame, paths: Sequence[Path], listed: Sequence[Plan], asked: As
         if asker.lease and not no_run:
             frame.note("a loop drives nothing: an engine that runs takes the plans")
             no_run, detach = True, False
+    before_start(frame, [each.id for each in found], ask=not asked.yes and not asked.dry_run)
     if asked.dry_run:
         return _report_all(frame, rehearse(workspace, found, ask, to_run=False))
     if len(found) > 1:  # all of them or none

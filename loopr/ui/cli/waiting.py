@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from loopr import wiring
+from loopr.core.left_out import left_of
 from loopr.core.model import Loop, Status
 from loopr.core.offering import file_of, is_replaced, offered_file
 from loopr.core.scene import Scene
@@ -35,7 +36,7 @@ class Waits(NamedTuple):
     """One thing that waits for a word: a loop's work, or a file that is offered for it.
 
     `handed` is the text that it hands over, or that is offered, against the one before; `why` is
-    a remark on it, `file` says that a person has replaced the text.
+    a remark on it, `file` one on files of it: a person has replaced the text, or some never land.
     """
 
     loop: Loop
@@ -102,7 +103,7 @@ def _work(frame: Frame, scene: Scene, loop: Loop, grounds: dict[str, Ground | No
 
     output = Runs(frame.workspace.place.state).folder(loop.name, loop.attempt) / OUTPUT
     handed = output.read_text(errors="replace") if output.is_file() and not output.is_symlink() else ""
-    about = Waits(loop, WORK, handed=_difference(loop, "", handed))
+    about = Waits(loop, WORK, handed=_difference(loop, "", handed), file=left_of(scene, loop.id))
     if is_replaced(loop):
         theirs = _difference(loop, handed, _kept_text(frame, loop, loop.artifact))
         about = about._replace(handed=theirs, file=f"{file_of(scene, loop)} is a person's file by now")
@@ -144,7 +145,7 @@ def _headed(frame: Frame, waits: Waits, stat: bool) -> bytes:
     form = [f"--stat={frame.width}"] if stat else ["--patch"]
     colour = f"--color={'always' if frame.color else 'never'}"
     text = said(waits.ground, waits.change, *form, colour) if waits.ground is not None and waits.change else b""
-    if not text and not remark and not waits.handed:
+    if not text and not remark and not waits.handed and not waits.file:
         lines.append("no file changed")
     head = "".join(f"{render.plain(line)}\n" for line in lines).encode()
     return head + text + waits.handed.encode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from loopr.errors import Problem
 from loopr.world.repo.branches import head_of, loop_tip
@@ -84,21 +85,21 @@ def _commit(at: Opened, parent: str, refs: dict[str, str], message: Message) -> 
     """Commit the files onto a parent, and bring branch, HEAD and index along."""
     door, branch, work = at.door, at.branch, WORK + at.name
     known = refs.get(work, "")
-    tree, refused = write_tree(at, parent)
+    tree, refused, left_out = write_tree(at, parent)
     tip = make_commit(door, tree, [parent], message) if tree else parent
     moves = [Move(ref, tip, refs.get(ref, "")) for ref in (branch, work) if refs.get(ref) != tip]
     if known and known != parent and not is_ancestor(door, known, tip):  # it rewrote its own history: allowed, and kept
         moves.insert(0, Move(backup_ref(at.name, known), known))
     put_refs(door, moves, "loopr: commit")
     _settle(at, tip)
-    return Committed(tip, tip != known, tuple(refused))
+    return Committed(tip, tip != known, tuple(refused), lands=known == parent and not left_out)
 
 
 def _bring_back(at: Opened, tip: str, head: str, message: Message) -> Committed:
     """Keep what lies on a commit that is not the loop's, and return the worktree to its own branch."""
     door = at.door
     where = head_of(at.admin).removeprefix(HEADS)
-    tree, refused = write_tree(at, head, all_paths=True)
+    tree, refused, _ = write_tree(at, head, all_paths=True)
     found = make_commit(door, tree, [head], message) if tree else head
     backup = backup_ref(at.name, found)
     put_refs(door, [Move(backup, found)], "loopr: set aside")
@@ -123,7 +124,15 @@ def _settle(at: Opened, commit: str) -> None:
     note_index(admin, commit)
 
 
-def write_tree(at: Opened, commit: str, *, all_paths: bool = False) -> tuple[str, list[Problem]]:
+class Written(NamedTuple):
+    """The tree of a worktree, none where it is that of the commit; what was refused, and what in it never lands."""
+
+    tree: str
+    refused: list[Problem]
+    left_out: tuple[str, ...] = ()
+
+
+def write_tree(at: Opened, commit: str, *, all_paths: bool = False) -> Written:
     """Write the files of a worktree as a tree, without what is refused; no tree where it would be that of the commit.
 
     Our own index knows which files have not changed, unless somebody else has written to it.
@@ -140,7 +149,7 @@ def write_tree(at: Opened, commit: str, *, all_paths: bool = False) -> tuple[str
         said = own.run(*listing)
     tags: dict[str, str] = {}
     for row in said.parts:
-        if all_paths or not ground.is_left_out(row[2:].rstrip("/")):
+        if all_paths or not ground.is_own(row[2:].rstrip("/")):
             tags[row[2:]] = row[0] if tags.get(row[2:]) != "R" else "R"
     tags |= dict.fromkeys(_forced(at, commit) - tags.keys(), "?")
     hidden = _hidden(at.door, own, [path for path, tag in tags.items() if tag == "R"])
@@ -153,9 +162,10 @@ def write_tree(at: Opened, commit: str, *, all_paths: bool = False) -> tuple[str
     if any(path.rpartition("/")[2] == RULES_FILE for path in staged):
         note_rules(at)
     if not staged and (fits or own.ask("diff-index", "--cached", "--quiet", commit).code == 0):
-        return "", list(refused.values())
+        return Written("", list(refused.values()))
     tree = (fits and _with_staged(own, index, commit, staged)) or own.run("write-tree").line
-    return tree if tree != tree_of(own, commit) else "", list(refused.values())
+    left_out = tuple(path for path in staged if ground.folder_of(path))
+    return Written(tree if tree != tree_of(own, commit) else "", list(refused.values()), left_out)
 
 
 def _with_staged(own: Door, index: Path, commit: str, staged: list[str]) -> str:
@@ -208,7 +218,7 @@ def _forced(at: Opened, commit: str) -> set[str]:
             return set()
     said = at.door.ask("diff-index", "--cached", "--diff-filter=A", "--no-renames", "--name-only", "-z", commit)
     paths = said.parts if said.code == 0 else []
-    return {path for path in paths if not at.ground.is_left_out(path) and os.path.lexists(at.place / path)}
+    return {path for path in paths if not at.ground.is_own(path) and os.path.lexists(at.place / path)}
 
 
 def _hidden(door: Door, own: Door, missing: list[str]) -> set[str]:

@@ -36,7 +36,12 @@ def backup_ref(name: str, commit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A repository as this package sees it; `left_out` are paths of the tree that the engine never commits."""
+    """A repository as this package sees it.
+
+    `artifacts` and `trees` are the paths of the tree of artifacts and of the worktrees in it, empty
+    where these lie elsewhere. Each of the `plans` has a folder among the artifacts, from which
+    nothing lands; all else there is the repository's own.
+    """
 
     top: Path | None
     main: Path | None  # the checkout that came with the repository; None where it is bare
@@ -47,7 +52,9 @@ class Ground:
     prefix: str = "loopr/"
     pool: int = 4
     include: str = ".worktreeinclude"
-    left_out: tuple[str, ...] = (OWN_FOLDER, "specs", "worktrees")
+    artifacts: str = "specs"
+    plans: frozenset[str] = frozenset()
+    trees: str = "worktrees"
     max_file_bytes: int = 50 * 1024 * 1024
     union: tuple[str, ...] = ()  # patterns of files whose both sides a merge keeps
     pool_folder: str = POOL_FOLDER  # other repositories may have theirs in the same folder of worktrees
@@ -75,9 +82,28 @@ class Ground:
         """Return the name of that branch as people write it."""
         return f"{self.prefix}{name}"
 
+    def is_own(self, path: str) -> bool:
+        """Say whether a path of the tree lies in loopr's own folder, of which the engine commits nothing."""
+        return path == OWN_FOLDER or path.startswith(f"{OWN_FOLDER}/")
+
+    def folder_of(self, path: str) -> str:
+        """Return the folder of a plan, or of worktrees, that a path of the tree lies in, if any.
+
+        What stands where such a folder belongs counts as in it.
+        """
+        if self.trees and f"{path}/".startswith(f"{self.trees}/"):
+            return self.trees
+        if not (self.plans and self.artifacts):
+            return ""
+        if f"{self.artifacts}/".startswith(f"{path}/"):
+            return self.artifacts
+        inside = path.removeprefix(f"{self.artifacts}/")
+        plan = inside.partition("/")[0] if inside != path else ""
+        return f"{self.artifacts}/{plan}" if plan in self.plans else ""
+
     def is_left_out(self, path: str) -> bool:
-        """Say whether a path of the tree is never committed by the engine."""
-        return any(path == each or path.startswith(f"{each}/") for each in self.left_out)
+        """Say whether a path of the tree never lands."""
+        return self.is_own(path) or bool(self.folder_of(path))
 
     @contextmanager
     def alone(self) -> Iterator[Door]:
@@ -105,7 +131,6 @@ def open_ground(
         raise SettingsError("this repository keeps its refs as reftable", hint="loopr needs the files format for now")
     listed = call(root, ["worktree", "list", "--porcelain", "-z"], {}).out.split(b"\0\0")[0].split(b"\0")
     main = None if b"bare" in listed else Path(os.fsdecode(listed[0].removeprefix(b"worktree "))).resolve()
-    places = [OWN_FOLDER, *_within(top, worktrees), *_within(top, artifacts)]
     return Ground(
         top=top,
         main=main,
@@ -116,7 +141,8 @@ def open_ground(
         prefix=prefix,
         pool=pool,
         include=include,
-        left_out=tuple(dict.fromkeys(places)),
+        artifacts=_within(top, artifacts),
+        trees=_within(top, worktrees),
         max_file_bytes=max_file_mb * 1024 * 1024,
     )
 
@@ -145,8 +171,8 @@ def _path(out: bytes) -> Path:
     return Path(os.fsdecode(out.removesuffix(b"\n"))).resolve()
 
 
-def _within(top: Path | None, folder: Path | None) -> list[str]:
+def _within(top: Path | None, folder: Path | None) -> str:
     """Return a folder's path in the tree, nothing if it is not in the checkout."""
     if top is None or folder is None or not folder.resolve().is_relative_to(top):
-        return []
-    return [folder.resolve().relative_to(top).as_posix()]
+        return ""
+    return folder.resolve().relative_to(top).as_posix()

@@ -67,7 +67,7 @@ def build_candidate(
             changed=tuple(each.path for each in entries),
             behind=base != stands,
             as_is=tree == own and base == stands,
-            put_back=tuple(changed_protected(at.door, base, tip, protect)),
+            put_back=tuple(changed_protected(ground, at.door, base, tip, protect)),
             refused=tuple(problems_in_tree(at.door, entries, ground.max_file_bytes)),
         )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loopr.world.repo.branches import head_of
-from loopr.world.repo.ground import WORK, backup_ref
+from loopr.world.repo.ground import OWN_FOLDER, WORK, backup_ref
 from loopr.world.repo.own_refs import put_refs
 from loopr.world.repo.refs import Move, is_ancestor, read_refs
 from loopr.world.repo.rules import note_rules, put_seal, rules_differ, sealed, some_rules
@@ -63,8 +63,7 @@ def finish(at: Opened) -> bool:
             return True
     _carry_out(at, laying)
     if laying.judged:
-        kept = [word for each in at.ground.left_out for word in ("-e", f"/{each}")]
-        at.door.ask("clean", "-fdq", *kept)
+        at.door.ask("clean", "-fdq", "-e", f"/{OWN_FOLDER}")
     mark.unlink()
     return True
 

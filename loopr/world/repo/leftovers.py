@@ -155,7 +155,7 @@ def _what_is_new(ground: Ground, slot: Slot, occupied: Occupied) -> str:
         head = commit_of(at.door, "HEAD")
         if not head:
             return "its HEAD leads nowhere"
-        tree, refused = write_tree(at, head, all_paths=True)
+        tree, refused, _ = write_tree(at, head, all_paths=True)
         if refused or tree:
             return f"it holds files that are not committed: {refused[0].where if refused else 'see git status in it'}"
         if slot.state == "free" or _kept_elsewhere(ground, head):  # of a free one it was seen to when it came back

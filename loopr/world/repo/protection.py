@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from loopr.world.repo.calls import Door
 from loopr.world.repo.ground import Ground
@@ -36,12 +36,12 @@ def pathspecs(patterns: Iterable[str]) -> list[str]:
     return [f":({magic}){pattern}" for pattern in patterns for magic in ("top", "top,glob")]
 
 
-def changed_protected(door: Door, base: str, loop: str, protect: Protect) -> list[PutBack]:
-    """List the protected paths that a loop itself has changed since it parted from the plan."""
-    if not (protect.patterns or protect.named):
-        return []
-    entries = _protected(door, (base, loop), protect, changed_entries(door, base, loop))
-    return [PutBack(each.path, _how(each)) for each in entries]
+def changed_protected(ground: Ground, door: Door, base: str, loop: str, protect: Protect) -> list[PutBack]:
+    """List what a loop itself has changed since it parted from the plan, and lands as the plan has it."""
+    changed = changed_entries(door, base, loop)
+    entries = [each for each in changed if ground.folder_of(each.path)]
+    entries += [each for each in _protected(door, (base, loop), protect, changed) if each not in entries]
+    return [put_back_of(each) for each in entries]
 
 
 def put_back(ground: Ground, door: Door, tree: str, plan_tip: str, protect: Protect) -> tuple[str, list[Entry]]:
@@ -60,7 +60,7 @@ def put_back(ground: Ground, door: Door, tree: str, plan_tip: str, protect: Prot
 
 def undone_between(door: Door, tree: str, before: str) -> list[PutBack]:
     """List what had been made of the paths that were put back in a tree."""
-    return [PutBack(each.path, _how(each)) for each in changed_entries(door, tree, before)]
+    return [put_back_of(each) for each in changed_entries(door, tree, before)]
 
 
 def _protected(door: Door, trees: tuple[str, str], protect: Protect, entries: list[Entry]) -> list[Entry]:
@@ -85,11 +85,11 @@ def _may_stay(entry: Entry, protect: Protect) -> bool:
     return protect.keep_added and entry.was == NOTHING
 
 
-def _how(entry: Entry) -> Literal["changed", "deleted", "added"]:
-    """Say in a word what was done to a path."""
+def put_back_of(entry: Entry) -> PutBack:
+    """Say of a path that is put back what was made of it."""
     if entry.was == NOTHING:
-        return "added"
-    return "deleted" if entry.mode == NOTHING else "changed"
+        return PutBack(entry.path, "added")
+    return PutBack(entry.path, "deleted" if entry.mode == NOTHING else "changed")
 
 
 def with_entries(ground: Ground, door: Door, tree: str, entries: Sequence[Entry]) -> str:

@@ -51,7 +51,7 @@ def prepare(at: Opened, commit: str) -> None:
 
 def save_files(at: Opened, name: str, parent: str) -> list[Problem]:
     """Commit under a backup ref of a loop what differs from its last commit, and return what is refused."""
-    tree, refused = write_tree(at, parent, all_paths=True)
+    tree, refused, _ = write_tree(at, parent, all_paths=True)
     if tree:
         saved = make_commit(at.door, tree, [parent], Message(f"What was left in the worktree of {name}"))
         put_refs(at.door, [Move(backup_ref(name, saved), saved)], "loopr: keep")

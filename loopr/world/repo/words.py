@@ -72,16 +72,20 @@ class Released(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What the engine committed after an attempt: the tip, whether it moved, and what it refuses and left out."""
+    """What the engine committed after an attempt: the tip, whether it moved, and what it refuses.
+
+    `lands` is true where the engine has made the whole commit by itself, and nothing in it is left out of what lands.
+    """
 
     tip: str
     moved: bool
     refused: tuple[Problem, ...] = ()
     backup: str = ""  # where commits are kept that are not on the loop's branch
+    lands: bool = False
 
 
 class PutBack(NamedTuple):
-    """A protected path that the loop changed, deleted or added, and that lands as the plan has it."""
+    """A path that is not the loop's to change, delete or add, and that lands as the plan has it."""
 
     path: str
     how: Literal["changed", "deleted", "added"]

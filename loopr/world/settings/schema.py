@@ -224,7 +224,12 @@ SCHEMA = block(
     version=whole(1, "The version of this file's format.", 1, 1, "1, the only version that this loopr reads"),
     artifacts=block(
         "The tree as files.",
-        dir=text("specs", "The folder of the artifacts.", PATH_INSIDE, "a folder inside the workspace"),
+        dir=text(
+            "specs",
+            "The folder of the artifacts. Nothing lands from the folder of a plan in it.",
+            PATH_INSIDE,
+            "a folder inside the workspace",
+        ),
         settle_ms=whole(50, "How long a file must be quiet before it counts.", least=0, most=60_000),
         stamp=flag(False, "True: a loop's status is written into the front matter of its artifact."),
     ),

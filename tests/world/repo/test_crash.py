@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from loopr.driving.ending import known_names
 from loopr.world.repo import commits, conflicts, landing, returning, slots
 from loopr.world.repo.ground import Ground
+from loopr.world.repo.left_out import LeftOut, Span, keep_left_out
 from loopr.world.repo.words import Candidate, Clash
 from loopr.world.repo.worktrees import put
 from tests.world.repo.grounds import (
@@ -122,6 +125,35 @@ def test_committing_survives_any_crash(tmp_path: Path) -> None:
         assert log(root, f"loopr/{name}") == ["first", f"Work of {name}"]
         assert shows(root, f"loopr/{name}", "new.txt") == name
         assert git(root / "worktrees" / name, "status", "--porcelain") == ""
+
+
+def test_putting_back_what_never_lands_survives_any_crash(tmp_path: Path) -> None:
+    """Killed after the commit, between note and files: the second time all is as the plan has it, and was noted."""
+    root = plant(tmp_path / "repo", {"a.txt": "a\n", "specs/api/x": "x\n"})
+    ground = replace(ground_of(root), plans=frozenset({"api"}))
+    tip, noted, over, point = begin(ground), list[LeftOut](), False, 0
+
+    def step(name: str, crash: AbstractContextManager[None]) -> None:
+        done = commits.commit_attempt(ground, name, 1, say(name), tip)
+        with crash:
+            keep_left_out(ground, name, done, Span(tip, tip, 1), noted.append)
+
+    while not over:
+        name = f"oauth.n{point}.g1"
+        folder = take(ground, name).folder
+        write(folder, {"new.txt": "n\n", "specs/api/x": f"{name}\n", "specs/api/new": "n\n"})
+        try:
+            step(name, crash_before_step(point))
+            over = True
+        except Crash:
+            step(name, nullcontext())
+        assert git(folder, "status", "--porcelain") == ""
+        assert git(root, "diff", "--name-only", "main", f"loopr/{name}") == "new.txt"
+        assert (folder / "specs/api/x").read_text() == "x\n"
+        assert [each.path for each in noted[-1].files] == ["specs/api/new", "specs/api/x"]
+        assert shows(root, noted[-1].after, "specs/api/x") == name
+        point += 1
+    assert point > 2
 
 
 def test_landing_survives_any_crash(tmp_path: Path) -> None:

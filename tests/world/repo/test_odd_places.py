@@ -71,13 +71,13 @@ def test_a_bare_repository(tmp_path: Path) -> None:
 
 
 def test_a_workspace_in_a_linked_worktree_and_in_a_subfolder(tmp_path: Path) -> None:
-    """A workspace may be a folder inside a linked worktree of the user's; its specs/ are left out where they are."""
+    """A workspace may be a folder inside a linked worktree of the user's; its specs/ are known where they are."""
     root = plant(tmp_path / "repo")
     git(root, "worktree", "add", "-q", "-b", "topic", str(tmp_path / "linked"))
     inside = tmp_path / "linked" / "src"
     ground = open_ground(inside, worktrees=inside / "worktrees", artifacts=inside / "specs")
     assert branches.start_point(ground).branch == "topic"
-    assert ground.left_out == (".loopr", "src/worktrees", "src/specs")
+    assert (ground.artifacts, ground.trees) == ("src/specs", "src/worktrees")
     begin(ground)
     whole_life(ground, root)
     assert git(tmp_path / "linked", "status", "--porcelain") == ""

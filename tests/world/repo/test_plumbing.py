@@ -237,11 +237,10 @@ def test_plain_patterns_protect_what_git_says_they_do(pattern: str, tmp_path: Pa
     write(root, {"a.txt": "x\n", "src/b.py": "x\n", "tests/t.py": "x\n", "tests/new.py": "x\n", "..x": "x\n"})
     git(root, "add", "-A")
     git(root, "commit", "-qm", "all")
-    door = ground_of(root).door
+    ground = ground_of(root)
     words = ("diff", "--name-only", "HEAD^", "HEAD", "--", f":(top){pattern}", f":(top,glob){pattern}")
-    found = changed_protected(
-        door, git(root, "rev-parse", "HEAD^"), git(root, "rev-parse", "HEAD"), Protect((pattern,))
-    )
+    before, after = git(root, "rev-parse", "HEAD^"), git(root, "rev-parse", "HEAD")
+    found = changed_protected(ground, ground.door, before, after, Protect((pattern,)))
     assert [each.path for each in found] == git(root, *words).splitlines()
 
 

@@ -105,20 +105,3 @@ def test_a_pattern_protects_in_every_way_that_git_reads_it(pattern: str, tmp_pat
     assert isinstance(try_to_land(ground, "oauth.one.g1", protect=Protect((pattern,))), Landed)
     protected = pattern != ":/tests"  # a file of that odd name
     assert (shows(root, "loopr/oauth", "tests/t.py") == "assert 1") == protected
-
-
-def test_specs_and_own_files_never_land(tmp_path: Path) -> None:
-    """What lies under specs/, worktrees/ and .loopr/ does not land, tracked or not, committed by the command or not."""
-    root = plant(tmp_path / "repo", FILES | {"specs/oauth/plan.md": "# Plan\n"})
-    ground = ground_of(root)
-    begin(ground)
-    tree = take(ground, "oauth.one.g1")
-    write(tree.folder, {"specs/oauth/plan.md": "changed\n", "specs/new.md": "n\n"})
-    write(tree.folder, {".loopr/output.md": "o\n", "a.txt": "x\n"})
-    git(tree.folder, "add", "-A", "-f")
-    git(tree.folder, "commit", "-qm", "by the command")
-    write(tree.folder, {"worktrees/x": "x\n", "b.txt": "b\n"})
-    done = commits.commit_attempt(ground, "oauth.one.g1", 1, say("oauth.one.g1"))
-    assert done.refused == ()
-    assert isinstance(try_to_land(ground, "oauth.one.g1"), Landed)
-    assert git(root, "diff", "--name-only", "main", "loopr/oauth").splitlines() == ["a.txt", "b.txt"]
