@@ -42,11 +42,16 @@ class Strangers(NamedTuple):
         return f"{beside}; what loops change there lands, but for the folder of a plan, {self.folder}/PLAN/"
 
 
+def is_chosen(settings: Settings) -> bool:
+    """Say whether a person has named the folder of the tree."""
+    return settings.origin(KEY) != BUILT_IN
+
+
 def strangers(workspace: Workspace, settings: Settings) -> Strangers:
     """List the files that git tracks in the folder of the tree, and that no loop could have as its artifact."""
     top, folder = workspace.place.repository, settings.artifacts.dir
     root = workspace.place.root
-    chosen = settings.origin(KEY) != BUILT_IN
+    chosen = is_chosen(settings)
     if top is None or not (top / ".git").exists() or not (root / folder).is_dir():
         return Strangers(folder, (), chosen)
     levels = Ladder(settings.policy.types).levels()

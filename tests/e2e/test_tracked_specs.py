@@ -241,6 +241,15 @@ def test_init_and_start_ask_on_a_terminal(repo: Repo, answer: str) -> None:
     assert code == (0 if taken else 2)
 
 
+def test_a_goal_on_a_terminal_is_written_where_a_person_says(repo: Repo) -> None:
+    """The question comes before loopr writes anything into the folder."""
+    words = ("goal", "--no-run", "--run", "true", "--check", "true", "--id", "g", "Do it")
+    code, said = typed(repo, *words, answer="y\n")
+    assert code == 0, said
+    assert (repo.root / "loopr-specs/g/plan.md").is_file()
+    assert not (repo.root / "specs/g").exists()
+
+
 def test_off_a_terminal_it_is_said_and_goes_on(repo: Repo) -> None:
     """`init`, `doctor` and `start` name the files and the command that keeps the two apart; nothing is refused."""
     told = "`loopr set artifacts.dir loopr-specs`"

@@ -1,4 +1,4 @@
-"""What `init` and `start` ask where git tracks files in the folder of the tree that are not loopr's.
+"""What `init`, `start` and `goal` ask where git tracks files in the folder of the tree that are not loopr's.
 
 Knows a terminal. Must never know which files these are, nor move one.
 """
@@ -13,15 +13,20 @@ import click
 from loopr.errors import UserError
 from loopr.ui import render
 from loopr.ui.cli.frame import Frame
-from loopr.ui.strangers import KEY, Strangers, free_folder, known_plans, remarks_on, strangers
+from loopr.ui.strangers import KEY, free_folder, is_chosen, known_plans, remarks_on, strangers
 from loopr.wiring import Workspace
 
 
-def keep_apart(frame: Frame, workspace: Workspace, found: Strangers) -> str:
-    """Ask at a terminal for the folder of loopr's own tree, and return it; nothing if it was not asked."""
-    if not found.files or found.chosen or frame.as_json or not sys.stdin.isatty():
+def choose_folder(frame: Frame) -> str:
+    """Ask at a terminal for the folder of loopr's own tree, and return it; nothing if that was not asked.
+
+    It is asked as long as there is no plan, and nothing is written anywhere of that folder.
+    """
+    workspace = frame.workspace
+    if frame.as_json or not sys.stdin.isatty() or is_chosen(workspace.settings):
         return ""
-    free = free_folder(workspace, known_plans(workspace))
+    found = strangers(workspace, workspace.settings)
+    free = free_folder(workspace, known_plans(workspace)) if found.files else ""
     if not free:
         return ""
     frame.note(render.plain(found.words))
@@ -35,22 +40,23 @@ def set_folder(workspace: Workspace, folder: str) -> None:
     change(workspace, KEY, folder)
 
 
-def before_start(frame: Frame, plans: Collection[str], *, ask: bool) -> None:
-    """Say before plans that are new begin which files of the repository's own are in the folder of the tree.
+def keep_apart(frame: Frame) -> None:
+    """Have a person choose the folder before anything is written into it."""
+    if folder := choose_folder(frame):
+        set_folder(frame.workspace, folder)
 
-    At a terminal a person is asked, and may have loopr's own elsewhere as long as there is no plan.
+
+def before_start(frame: Frame, plans: Collection[str], *, ask: bool) -> None:
+    """Say before plans that are new begin which other files are in the folder of the tree.
+
+    At a terminal a person is asked where such files are in the very folder of a plan.
     """
     workspace = frame.workspace
     found = strangers(workspace, workspace.settings)
     known = known_plans(workspace) if found.files else frozenset[str]()
     new = frozenset(plans) - known
-    if not found.files or not new:
-        return
-    asks = ask and sys.stdin.isatty()
-    if asks and (folder := keep_apart(frame, workspace, found)):
-        set_folder(workspace, folder)
-        found = strangers(workspace, workspace.settings)
-    for each in remarks_on(found, new, free_folder(workspace, known)) if found.of(new) or not known else ():
+    clashes = found.of(new)
+    for each in remarks_on(found, new, free_folder(workspace, known)) if clashes or not known else ():
         frame.note(render.plain("; ".join(filter(None, each))))
-    if asks and found.of(new) and not click.confirm("Go on?", err=True):
+    if clashes and ask and sys.stdin.isatty() and not click.confirm("Go on?", err=True):
         raise UserError("not started", hint="give the plan another `id:`")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from loopr.ui import render
+from loopr.ui.cli.apart import keep_apart
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.cli.start import start_verb
 from loopr.ui.edits import remarks_on
@@ -42,6 +43,8 @@ def goal_verb(
 ) -> int:
     """Write a goal as a plan of one loop, and drive it until a command of yours says that it is reached."""
     workspace, dry_run = frame.workspace, given["dry_run"]
+    if not (dry_run or given["yes"]):
+        keep_apart(frame)
     wanted = Wanted(" ".join(words), check, run, agent, own_id or "")
     plan, judges = write_goal(workspace, wanted), judged_by(workspace, wanted)
     if not dry_run:

@@ -12,7 +12,7 @@ import click
 from loopr.errors import SettingsError
 from loopr.ui import render, views
 from loopr.ui.anew import begin_anew
-from loopr.ui.cli.apart import keep_apart, set_folder
+from loopr.ui.cli.apart import choose_folder, set_folder
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.collecting import collecting
 from loopr.ui.gate import pass_gate
@@ -74,12 +74,12 @@ def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes
 
 def _folder(frame: Frame, workspace: Workspace, *, ask: bool) -> tuple[str, list[str]]:
     """Return the folder of the tree that a person has chosen just now, and remarks where nothing was asked."""
-    found = strangers(workspace, workspace.settings)
-    chosen = keep_apart(frame, workspace, found) if ask else ""
+    chosen = choose_folder(frame) if ask else ""
     if chosen:
         if (workspace.place.root / SETTINGS_FILE).is_file():
             set_folder(workspace, chosen)
         return chosen, []
+    found = strangers(workspace, workspace.settings)
     plans = known_plans(workspace) if found.files else frozenset[str]()
     told = remarks_on(found, plans, free_folder(workspace, plans))
     return "", ["; ".join(filter(None, each)) for each in told]

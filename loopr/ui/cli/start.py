@@ -51,6 +51,10 @@ def start_verb(
         read_duration(span)
     if no_run and (stay or span is not None):
         raise UserError("--no-run drives nothing", hint="leave out --no-run, or --stay and --for")
+    if sys.stdin.isatty() and not (dry_run or yes):
+        from loopr.ui.cli.apart import keep_apart
+
+        keep_apart(frame)
     ask = cache(lambda text: _foretell(frame, text) if dry_run else _confirm(text, yes))
     paths, listed = with_lists(frame, plans, lists, ask, dry_run=dry_run)
     done = None if dry_run or no_run or stay or merge else idle(frame.workspace, paths)
