@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from loopr.core.gates import kept_for_good, own_gates_open
-from loopr.core.left_out import LEFT_OUT, LEFT_PLACE, read_left
+from loopr.core.left_out import LEFT_OUT, read_left, told_of
 from loopr.core.model import Loop, Status
 from loopr.core.offering import file_of, is_foreign, is_replaced, is_to_be_made_anew, offered_words, words_for
 from loopr.core.scene import Scene
@@ -138,10 +138,9 @@ def _kept(scene: Scene, beside: Beside) -> Iterator[Call]:
 
 def _left_out(scene: Scene, beside: Beside) -> Iterator[Call]:
     """List the loops that have changed files which never land."""
-    for place, text in sorted(scene.shared.problems.items()):
-        if place.startswith(LEFT_PLACE):
-            words, command = read_left(text)
-            yield Call(LEFT_OUT, (place.removeprefix(LEFT_PLACE),), words, command, False)
+    for name, text in told_of(scene).items():
+        words, command = read_left(text)
+        yield Call(LEFT_OUT, (name,), words, command, False)
 
 
 def _branches(scene: Scene, beside: Beside) -> Iterator[Call]:

@@ -5,6 +5,7 @@ What is told of a loop lies among the problems of the workspace. Must never know
 
 from __future__ import annotations
 
+from loopr.core.model import Status
 from loopr.core.scene import Scene
 
 LEFT_OUT = "left out"
@@ -12,6 +13,7 @@ LEFT_PLACE = f"{LEFT_OUT} of "
 """How the place begins of what is told of a loop."""
 
 _COMMAND = "; `"
+_OVER = (Status.CANCELLED, Status.INVALIDATED)
 
 
 def left_text(words: str, command: str) -> str:
@@ -23,6 +25,15 @@ def read_left(text: str) -> tuple[str, str]:
     """Return the words and the command of such a text."""
     words, _, command = text.partition(_COMMAND)
     return words, command.removesuffix("`")
+
+
+def told_of(scene: Scene) -> dict[str, str]:
+    """Map the loops that have changed such files to what is told of it; nothing of those that are cancelled or gone."""
+    texts = {
+        at.removeprefix(LEFT_PLACE): text for at, text in scene.shared.problems.items() if at.startswith(LEFT_PLACE)
+    }
+    found = ((name, scene.loops.get(name), text) for name, text in sorted(texts.items()))
+    return {name: text for name, loop, text in found if loop is not None and loop.status not in _OVER}
 
 
 def left_of(scene: Scene, loop_id: str) -> str:

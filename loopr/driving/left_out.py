@@ -10,8 +10,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from loopr.core.forest import Forest
-from loopr.core.left_out import LEFT_PLACE, left_text
-from loopr.core.model import Status
+from loopr.core.left_out import LEFT_PLACE, left_text, told_of
 from loopr.core.observations import Noticed
 from loopr.core.outline import one_line
 from loopr.driving.kit import Kit, Task
@@ -73,10 +72,10 @@ def _here(kit: Kit, ground: Ground, path: str) -> str:
 
 
 def is_gone(forest: Forest) -> Iterator[Noticed]:
-    """Take back what was told of loops that are no more."""
-    for place in [each for each in forest.shared.problems if each.startswith(LEFT_PLACE)]:
-        loop = forest.loops.get(place.removeprefix(LEFT_PLACE))
-        if loop is None or loop.status is Status.INVALIDATED:
+    """Take back what was told of loops that are cancelled, or no more."""
+    told = told_of(forest)
+    for place in list(forest.shared.problems):
+        if place.startswith(LEFT_PLACE) and place.removeprefix(LEFT_PLACE) not in told:
             yield Noticed(place, "")
 
 

@@ -181,6 +181,33 @@ def test_a_commit_from_before_the_plan_began(repo: Repo) -> None:
     assert shown(repo, "p/t") == ["+x"]
 
 
+def test_an_engine_that_is_killed_while_a_loop_works_there(repo: Repo) -> None:
+    """The next one takes the work in, puts the files back and tells of them."""
+    repo.settings(TYPES)
+    repo.gate("gate")
+    work = f"{EDIT}; git add -A; git commit -qm own; echo z > z.txt; tell busy; wait_at gate"
+    engine = repo.begin("start", "--yes", plan(repo, "api", task(repo, "t", work, f"! {SEES}")))
+    repo.heard()
+    engine.kill()
+    repo.gates["gate"].open()
+    repo.loopr("run")
+    assert repo.git("diff", "--name-only", "main", "loopr/api") == "z.txt"
+    assert shown(repo, "api/t") == ["+x"]
+    assert "left out" in repo.loopr("doctor", code=None).out
+
+
+def test_the_row_goes_with_its_plan(repo: Repo) -> None:
+    """A plan that is cancelled before anything landed leaves the tree, and nobody is told of its loops any more."""
+    repo.settings(TYPES)
+    wrong = "mkdir -p specs/q; echo x > specs/q/notes.txt"
+    repo.loopr("start", "--yes", plan(repo, "q", task(repo, "t", wrong, "test -f specs/q/notes.txt")), code=1)
+    assert shown(repo, "q/t") == ["+x"]
+    repo.loopr("cancel", "--yes", "q")
+    repo.loopr("run")
+    assert calls(repo) == {}
+    assert "left out" not in repo.loopr("status").out
+
+
 def test_a_pull_worker_is_told_too(repo: Repo) -> None:
     """What it leaves in a plan's folder is put back once it says that it is done."""
     repo.settings(f"{TYPES.replace('2}', '2, check: {check}}').replace('{check}', SEES)}")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from loopr.core.codec import decode
 from loopr.core.entries import decode_entry
 from loopr.core.forest import Forest
+from loopr.core.left_out import LEFT_OUT, LEFT_PLACE
 from loopr.core.model import Status
 from loopr.core.observations import FileRefused
 from loopr.engine import ENTRIES, compare, recall
@@ -230,7 +231,7 @@ def _known_loops(workspace: Workspace) -> set[str] | None:
 
 
 def _told(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
-    """Remark on hooks that fail, on addresses that nobody can be told at, and on plans that do not come home."""
+    """Remark on hooks that fail, addresses that nobody can be told at, plans that do not come home, files left out."""
     from loopr.driving.beside import PLACES
 
     missing = lacks(settings.notify)
@@ -243,7 +244,9 @@ def _told(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
         rows = {}
     for key in sorted(each for each in rows if each.startswith("problem/")):
         place = key.removeprefix("problem/")
-        if place.startswith(PLACES):
+        if place.startswith(LEFT_PLACE):
+            yield Finding(LEFT_OUT, None, f"{place.removeprefix(LEFT_PLACE)}: {json.loads(rows[key])}")
+        elif place.startswith(PLACES):
             yield Finding("hooks", None, f"{place}: {json.loads(rows[key])}")
 
 
