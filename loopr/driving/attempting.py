@@ -33,6 +33,7 @@ from loopr.driving.sentry import NOTHING
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.driving.stepping import put_steps_back, run_after_command, run_before
 from loopr.driving.use import Span, use_of
+from loopr.driving.wording import About, worded
 from loopr.errors import LooprError, Problem, WorldError
 from loopr.grounds import claim
 from loopr.world import feedback
@@ -335,7 +336,8 @@ def message_of(kit: Kit, task: Task) -> Message:
         ("Loopr-Attempt", str(loop.attempt)),
         ("Loopr-Iteration", str(loop.iteration)),
     )
-    return Message(f"{task.title}", f"{loop.id}, iteration {loop.iteration}", trailers, kit.clock())
+    about = About(task.title, loop, f"{loop.id}, iteration {loop.iteration}")
+    return worded(kit.settings.commit, about, trailers, kit.clock())
 
 
 def folder_of(kit: Kit, task: Task) -> Path:

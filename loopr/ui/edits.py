@@ -41,7 +41,7 @@ def is_unchanged(done: Enqueued) -> bool:
 def remarks_on(done: Enqueued) -> Iterator[str]:
     """Give the remarks on a plan before anything of it runs."""
     yield from filter(None, (*done.remarks, done.base, *done.uncommitted, *done.unjudged))
-    yield from (*done.absent, *done.unreadable, *done.astray)
+    yield from (*done.absent, *done.unreadable, *done.astray, *done.hazards)
 
 
 def headline(done: Enqueued) -> str:

@@ -21,7 +21,8 @@ class Enqueued(NamedTuple):
 
     `absent` says which programs it needs that are not here, `unreadable` which texts sh could not
     run, `astray` which commands work in the checkout, `remarks` which parts may be meant otherwise
-    than they are read, `uncommitted` which files git lacks, `behind` whether the engine has not
+    than they are read, `uncommitted` which files git lacks, `hazards` which habits of the
+    repository loopr does not share, `behind` whether the engine has not
     taken up all of it yet. The rest is as in a `Meaning`; `edited` is whether its file is another
     than the one that counted. One that `waits` for a person's word has changed nothing yet; `then`
     tells its effect.
@@ -53,6 +54,7 @@ class Enqueued(NamedTuple):
     remarks: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     astray: tuple[str, ...] = ()
+    hazards: tuple[str, ...] = ()
 
 
 def loops_of(forest: Forest, plan: str) -> dict[str, Loop]:

@@ -18,6 +18,7 @@ from loopr.ui import views
 from loopr.ui.bases import Wants, foretold, start_from_base
 from loopr.ui.edits import headline
 from loopr.ui.enqueued import Enqueued
+from loopr.ui.hazards import told_once
 from loopr.ui.inputs import absent_inputs, uncommitted_inputs
 from loopr.ui.offers import ask_on_offers
 from loopr.ui.requests import Confirm, Plan, enqueue, ensure_room, nobody
@@ -64,7 +65,7 @@ def rehearse(workspace: Workspace, plans: Sequence[Plan], confirm: Confirm, *, t
         done = [_on_paper(engine, workspace, each, confirm, to_run) for each in plans]
         both = zip(plans, done, strict=True)
         told = tuple(_foretold(engine, workspace, *each) for each in both)
-        return Admitted(engine.forest, told, dry_run=True)
+        return Admitted(engine.forest, _with_hazards(workspace, plans, told), dry_run=True)
 
 
 def _on_paper(engine: Engine, workspace: Workspace, plan: Plan, confirm: Confirm, to_run: bool) -> Enqueued:
@@ -144,7 +145,15 @@ def bring_in(
     """
     ensure_room(engine, plans)
     asked = wants._replace(to_run=to_run)
-    return tuple(_bring_in(engine, workspace, plan, confirm, word=word, wants=asked) for plan in plans)
+    done = tuple(_bring_in(engine, workspace, plan, confirm, word=word, wants=asked) for plan in plans)
+    return _with_hazards(workspace, plans, done)
+
+
+def _with_hazards(workspace: Workspace, plans: Sequence[Plan], done: Sequence[Enqueued]) -> tuple[Enqueued, ...]:
+    """Add to plans that are new, or edited, which habits of their repositories loopr does not share."""
+    pairs = zip(plans, done, strict=True)
+    told = told_once(workspace, [plan for plan, each in pairs if each.edited or not each.known])
+    return tuple(each._replace(hazards=told.get(each.plan, ())) for each in done)
 
 
 def _bring_in(

@@ -23,6 +23,7 @@ from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, 
 from loopr.payers import no_project
 from loopr.ui.elsewhere import astray, check_judges
 from loopr.ui.enqueued import Enqueued, loops_of, summary
+from loopr.ui.hazards import filter_problems
 from loopr.ui.holding import ONLY_HELD, TAKE_HELD, held_settings
 from loopr.ui.likely import check_likeness, or_checklist, reading_remarks
 from loopr.ui.mending import put_back
@@ -153,6 +154,7 @@ def _foretell(
     """
     of_plan = engine.forest, workspace, plan.artifact, plan.source
     (absent, unlikely), unreadable = absent_programs(*of_plan), unreadable_texts(*of_plan)
+    absent = [*absent, *filter_problems(workspace, plan.artifact.project)]
     if absent and to_run:
         raise SettingsError("", problems=[*absent, *unlikely, *unreadable])
     if to_run:

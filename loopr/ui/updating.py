@@ -131,6 +131,7 @@ def _judged(
     stand_in: tuple[str, Command | None] = NO_JUDGE,
 ) -> Updated:
     """Build what a plan and its base come to, and have it judged."""
+    from loopr.driving.wording import about_plan
     from loopr.world.repo.home import leave_home_room
     from loopr.world.repo.landing import Onto
     from loopr.world.repo.updating import build_update
@@ -142,7 +143,9 @@ def _judged(
     if not stands:
         return found
     try:
-        built = build_update(ground, Onto(loop.id, stands), base, wall_clock())
+        title = f"Update {loop.id} from {base.branch}"
+        message = about_plan(workspace.settings.commit, title, loop, wall_clock())
+        built = build_update(ground, Onto(loop.id, stands), base, message)
         if isinstance(built, Refusal):
             return found._replace(new=stands, problems=built.problems)
         found = found._replace(new=built.new, commits=built.commits)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+_FILTER = re.compile(r"(?:^|\s)filter=(\S+)", re.MULTILINE)
 _UNDER_WAY = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -71,6 +72,27 @@ class GitFacts:
         """Return the commit that a name stands for, nothing if it stands for none."""
         said = self._ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return said.out.strip() if said.code == 0 else ""
+
+    def identity(self) -> str:
+        """Return who commits here as git would name them, nothing where nobody has told it."""
+        said = self._ask("-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT")
+        return said.out.strip() if said.code == 0 else ""
+
+    def gitlinks(self) -> list[str]:
+        """List the repositories within that the index of this checkout has."""
+        rows = self._ask("ls-files", "--stage", "-z", "--full-name", ":/").out.split("\0")
+        return [row.partition("\t")[2] for row in rows if row.startswith("160000 ")]
+
+    def filters(self) -> frozenset[str]:
+        """Name the filters that files called .gitattributes speak of, as they are in the checkout."""
+        said = self._ask("grep", "-h", "-I", "-e", "filter=", "--", ":(top,glob)**/.gitattributes")
+        return frozenset(_FILTER.findall(said.out))
+
+    def filtered(self, name: str) -> list[str]:
+        """List the files that go through a filter."""
+        return [
+            each for each in self._ask("ls-files", "-z", "--", f":(top,attr:filter={name})").out.split("\0") if each
+        ]
 
     def is_ignored(self, path: Path) -> bool:
         """Say whether git ignores a path, which need not exist."""

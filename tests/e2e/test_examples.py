@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -47,6 +48,13 @@ SHOWN = {
     ],
     "monorepo": ["budget of the workspace is reached", "share", "web  plan  done", "8 files changed"],
     "quickstart": ["6 of 6 done", "book/numbers.german:3:?", "| three | trois | drei |", "?? specs/"],
+    "pull-request": [
+        "refs/heads/loopr/words",
+        "loopr/words into main: feat(words): count them",
+        "Signed-off-by: ",
+        "main is protected: open a pull request",
+        "main has all of words already",
+    ],
     "two-repositories": ["4 files changed", "project api, in api", "pages is home", "in all"],
     "ralph": ["line 3 of answers is wrong", "line 5 of answers is wrong", "Loopr-Iteration: 3", "5 Buzz"],
 }
@@ -248,6 +256,40 @@ def test_projects_get_their_shares(keep: Callable[[str], Kept]) -> None:
     assert most["web"] <= 2, most
     projects = json.loads(kept.loopr("status", "--json"))["projects"]
     assert {name: projects[name]["usage"] for name in most} == {"api": 12_000, "web": 8_000}
+
+
+def test_a_pull_request_is_opened_once_with_or_without_a_client(keep: Callable[[str], Kept]) -> None:
+    """The hook leaves what is home as it is, opens a request once, and without a client says that one is due."""
+    kept = keep("pull-request")
+    host = kept.folder / ".git" / "host.git"
+    programs = kept.folder / ".git" / "few"
+    programs.mkdir()
+    (programs / "python3").symlink_to(sys.executable)
+    for name in ("git", "grep", "sh"):
+        (programs / name).symlink_to(shutil.which(name) or name)
+
+    def hook(*, client: bool) -> str:
+        path = [str(host.with_name("bin"))] * client + [str(programs)]
+        argv = ["sh", "tools/pull-request.sh"]
+        ran = subprocess.run(
+            argv,
+            cwd=kept.folder,
+            env={**os.environ, "PATH": os.pathsep.join(path)},
+            input='{"data": {"plans": {"words": "done", "other": "waiting", "empty": "done"}}}',
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout + ran.stderr
+
+    assert hook(client=False) == "", "it is home"
+    kept.git("-C", str(host), "update-ref", "refs/heads/main", kept.base)
+    assert hook(client=False) == "pushed loopr/words: open a pull request for it\n"
+    assert hook(client=True) == "", "there is a request"
+    (host / "requests").unlink()
+    assert hook(client=True) == ""
+    assert (host / "requests").read_text() == "loopr/words into main: feat(words): count them\n"
 
 
 def granted_and_most(kept: Kept) -> tuple[list[str], dict[str, int]]:

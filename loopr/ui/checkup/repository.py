@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from loopr.ui.checkup.rows import Finding
+from loopr.ui.hazards import hazards_of
 from loopr.wiring import Workspace
 from loopr.world.git_facts import GitFacts, git_version, under_way
 from loopr.world.place import Place, common_git_dir, head_of, own_git_dir
@@ -197,11 +198,18 @@ def _ignored(workspace: Workspace, settings: Settings, _: Path, git: GitFacts) -
     yield Finding("ignored", False if there else None, text, "`loopr init` adds them to .git/info/exclude")
 
 
+def _hazards(_: Workspace, settings: Settings, top: Path, __: GitFacts) -> Iterator[Finding]:
+    """Name what the checkout has that worktrees and commits of loopr's do not."""
+    for each in hazards_of(top, settings):
+        yield Finding(each.about, False if each.stop else None, each.words, each.cure)
+
+
 CHECKS: tuple[tuple[str, Look], ...] = (
     ("repository", _repository),
     ("base", _asking(_base, everywhere=True)),
     ("branch names", _asking(_branch_names, everywhere=True)),
     ("checkout", _asking(_under_way, everywhere=True)),
     ("git config", _asking(_config, everywhere=True)),
+    ("hazards", _asking(_hazards, everywhere=True)),
     ("ignored", _asking(_ignored, everywhere=False)),
 )

@@ -20,7 +20,7 @@ from loopr.ui.names import find_id
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
-    from loopr.world.repo.words import Brought
+    from loopr.world.repo.words import Brought, Message
 
 
 class Adopted(NamedTuple):
@@ -46,6 +46,7 @@ class Adopted(NamedTuple):
 @framed
 def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, yes: bool) -> int:
     """Bring a commit into a plan: what others put on its branch, or what you name; nothing judges it."""
+    from loopr.driving.wording import about_plan
     from loopr.grounds import ground_beside, repo_of_plan, stands_at
     from loopr.ui.bases import lacking
     from loopr.ui.steering import deciding
@@ -63,7 +64,12 @@ def adopt_verb(frame: Frame, *, plan: str, commit: str | None, replace: bool, ye
             raise UserError(f"{found.id} has no branch yet", hint="it gets one at its first lease")
         chosen = _commit(frame, ground, commit) if commit else _found(ground, found.id, stands)
         lost = lacking(forest, ground, found.id, (stands, chosen), chosen[:12]) if replace else ""
-        new = _replaced(ground, stands, chosen, lost, yes=yes) if replace else _merged(ground, found.id, stands, chosen)
+        if replace:
+            new = _replaced(ground, stands, chosen, lost, yes=yes)
+        else:
+            title = f"Adopt {chosen[:12]}"
+            words = about_plan(frame.workspace.settings.commit, title, found, wiring.wall_clock())
+            new = _merged(ground, found.id, (stands, chosen), words)
         if replace:
             keep(ground, found.id, stands, wiring.wall_clock())
         if new == stands:
@@ -102,15 +108,14 @@ def _found(ground: Ground, plan: str, stands: str) -> str:
     return found
 
 
-def _merged(ground: Ground, plan: str, stands: str, commit: str) -> str:
+def _merged(ground: Ground, plan: str, tips: tuple[str, str], message: Message) -> str:
     """Return the commit that has both what has landed and what is adopted, or raise with the lines that make one."""
     from loopr.world.repo.home import by_hand
     from loopr.world.repo.making import make_commit
     from loopr.world.repo.merging import merge_trees
     from loopr.world.repo.refs import is_ancestor, merge_base
-    from loopr.world.repo.words import Message
 
-    door = ground.door
+    (stands, commit), door = tips, ground.door
     if is_ancestor(door, commit, stands):
         return stands
     if is_ancestor(door, stands, commit):
@@ -122,10 +127,7 @@ def _merged(ground: Ground, plan: str, stands: str, commit: str) -> str:
     if files:
         words = f"{commit[:12]} conflicts with what has landed in {', '.join(files)}"
         raise UserError(words, hint=by_hand(ground, plan, stands, commit[:12]))
-    trailers = (("Loopr-Plan", plan),)
-    return make_commit(
-        door, tree, [stands, commit], Message(f"Adopt {commit[:12]}", trailers=trailers, at_ms=wiring.wall_clock())
-    )
+    return make_commit(door, tree, [stands, commit], message)
 
 
 def _replaced(ground: Ground, stands: str, commit: str, lost: str, *, yes: bool) -> str:

@@ -33,7 +33,7 @@ from loopr.wiring import Workspace
 
 if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
-    from loopr.world.repo.words import HomeCandidate
+    from loopr.world.repo.words import HomeCandidate, Message
 
 REFUSED = 1
 
@@ -90,7 +90,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
     from loopr.ui.homecoming import judged
     from loopr.world.repo.home import build_home, home_problems, leave_home_room
     from loopr.world.repo.landing import Onto
-    from loopr.world.repo.words import Message, Refusal
+    from loopr.world.repo.words import Refusal
 
     onto, left = how.onto, undone(scene, plan, wiring.wall_clock())
     half = half_of(scene, plan.id, wiring.wall_clock()) if left and how.partial else None
@@ -102,8 +102,7 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
     foreign = _elsewhere(frame, ground, plan.id, stands)
     if foreign is not None and not how.as_recorded:
         return Told(onto, problems=(foreign,))
-    what = f"a part of {plan.id}" if half is not None else plan.id
-    words = Message(f"Land {what}: {plan.title}", trailers=(("Loopr-Plan", plan.id),), at_ms=wiring.wall_clock())
+    words = _words(frame, plan, part=half is not None)
     try:
         built = build_home(ground, Onto(plan.id, stands), onto, words)
         if isinstance(built, Refusal):
@@ -124,6 +123,14 @@ def _bring(frame: Frame, ground: Ground, scene: Scene, plan: Loop, how: Asked) -
         return _moved(frame.workspace, ground, plan, built, half)
     finally:
         leave_home_room(ground, plan.id)
+
+
+def _words(frame: Frame, plan: Loop, *, part: bool) -> Message:
+    """Word the merge that brings a plan home."""
+    from loopr.driving.wording import about_plan
+
+    title = f"Land {'a part of ' * part}{plan.id}: {plan.title}"
+    return about_plan(frame.workspace.settings.commit, title, plan, wiring.wall_clock())
 
 
 def _agree(frame: Frame, scene: Scene, plan: Loop, about: tuple[str, HomeCandidate, Half | None], *, yes: bool) -> None:

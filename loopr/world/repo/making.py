@@ -15,6 +15,7 @@ from loopr.world.repo.checkouts import read_whole
 from loopr.world.repo.objects import write_loose
 from loopr.world.repo.words import Message
 
+SIGNED_OFF = "Signed-off-by"
 _NOBODY = "loopr <loopr@localhost>"
 _SPECIAL = r"^core\.(sharedrepository|fsync.*|loosecompression|compression)$"
 _NAMES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL", "HOME")
@@ -33,7 +34,9 @@ def make_commit(door: Door, tree: str, parents: Sequence[str], message: Message)
     habits = habits_of(door)
     when = f"{message.at_ms // 1000} +0000"
     heads = [f"tree {tree}", *(f"parent {parent}" for parent in dict.fromkeys(parents))]
-    heads += [f"author {habits.author} {when}", f"committer {habits.committer} {when}"]
+    heads += [f"author {message.author or habits.author} {when}", f"committer {habits.committer} {when}"]
+    if message.signoff and (own := (SIGNED_OFF, habits.committer)) not in message.trailers:
+        message = message._replace(trailers=(*message.trailers, own))
     text = "\n".join([*heads, "", message_text(message).replace("\0", "")])
     content = text.encode("utf-8", "replace")
     if habits.plain:

@@ -45,7 +45,7 @@ def join(ground: Ground, stands: str, base: str) -> Joined | None:
     return Joined(tree, files, not files and tree == tree_of(door, base))
 
 
-def build_update(ground: Ground, found: Onto, base: Start, at_ms: int) -> HomeCandidate | Refusal:
+def build_update(ground: Ground, found: Onto, base: Start, message: Message) -> HomeCandidate | Refusal:
     """Make the commit that has both a plan and its base: one of the two where that is so, else a merge."""
     plan, stands = found
     door, short = ground.users_door, ground.short_branch(plan)
@@ -61,7 +61,6 @@ def build_update(ground: Ground, found: Onto, base: Start, at_ms: int) -> HomeCa
     elif is_ancestor(door, stands, base.commit):
         new = base.commit
     else:
-        message = Message(f"Update {plan} from {base.branch}", trailers=(("Loopr-Plan", plan),), at_ms=at_ms)
         new = make_commit(door, joined.tree, [stands, base.commit], message)
     put_refs(door, [Move(f"{CANDIDATE}{plan}.home", new)], "loopr: candidate")
     changed = tuple(each.path for each in changed_entries(door, base.commit, new))

@@ -14,12 +14,17 @@ Trailers = tuple[tuple[str, str], ...]
 
 
 class Message(NamedTuple):
-    """What a commit says: its first line, a body, trailers; and when it was made."""
+    """What a commit says: its first line, a body, trailers; when it was made, and whose work it is called.
+
+    Without an author it is the one that git names; a sign-off is by whoever commits.
+    """
 
     subject: str
     body: str = ""
     trailers: Trailers = ()
     at_ms: int = 0
+    author: str = ""
+    signoff: bool = False
 
 
 class Start(NamedTuple):

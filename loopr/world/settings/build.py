@@ -31,6 +31,7 @@ from loopr.world.settings.layers import Story
 from loopr.world.settings.parts import (
     LEFT_OPEN,
     Artifacts,
+    Commits,
     Environment,
     Git,
     Land,
@@ -79,6 +80,7 @@ def build(values: Values, story: Story, shelf: Shelf, agents: Mapping[str, Prese
         hook_ms=_ms(values["hooks"]["timeout_secs"]),
         notify=tuple(values["notify"]),
         notify_on=frozenset(values["notify_on"]),
+        commit=_commits(values["commit"]),
         max_file_bytes=scaled(values["commit"]["max_file_mb"], MIB),
         plan_base=values["plan_base"],
         union=tuple(values["merge"]["union"]),
@@ -301,6 +303,12 @@ def _clock(key: str) -> str:
 def _logs(values: Values) -> Logs:
     """Build what is kept of attempts."""
     return Logs(values["keep_days"], values["keep_attempts"], scaled(values["max_mb_per_attempt"], MIB))
+
+
+def _commits(values: Values) -> Commits:
+    """Build how commits are worded."""
+    pairs = (each.partition(": ")[::2] for each in values["trailers"])
+    return Commits(values["message"], values["author"] or "", values["signoff"], tuple(pairs))
 
 
 def _artifacts(values: Values) -> Artifacts:

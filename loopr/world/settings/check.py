@@ -9,11 +9,15 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from loopr.core.wording import slips_in
 from loopr.errors import Problem
 from loopr.world.settings.elsewhere import elsewhere, is_elsewhere, not_yet
 from loopr.world.settings.keys import CEILING, Key, allowed, shown, visible
 from loopr.world.settings.reading import Fault, Node
 from loopr.world.settings.schema import SCHEMA
+from loopr.world.settings.trailers import HINT as TRAILER_HINT
+from loopr.world.settings.trailers import OWN as OWN_TRAILERS
+from loopr.world.settings.trailers import TRAILER, trailer_lines
 from loopr.world.settings.usual import usual
 
 AS_COMMAND = "a command of your own is `run: {}`, its prompt comes on stdin"
@@ -160,6 +164,8 @@ def _normal(key: Key, node: Node) -> Node:
     """Turn what may be written in two ways into one."""
     if key.kind == "loose":
         return node._replace(value=node.source)
+    if key.kind == "trailers":
+        return node._replace(value=[Node(where, line, line or "") for where, line in trailer_lines(node)])
     if key.kind == "names" and not isinstance(node.value, list):
         return node._replace(value=[node])
     if key.kind in ("command", "wrap") and isinstance(node.value, list):
@@ -222,6 +228,25 @@ def may_be_command(path: str) -> bool:
     return path.startswith("types.") and path.endswith(".agent") and ".escalate." not in path
 
 
+def _template(key: Key, node: Node, path: str) -> Fault | None:
+    """A text whose placeholders are known."""
+    fault = _text(key, node, path)
+    slips = slips_in(node.value) if fault is None else ()
+    return next((Fault(path, node.where, visible(each[0], 120), each[1]) for each in slips), fault)
+
+
+def _trailers(key: Key, node: Node, path: str) -> Fault | None:
+    """Lines of a name and a text, none of which is of loopr's own."""
+    for where, line in trailer_lines(node):
+        if line is None:
+            return Fault(path, where, f"must be {allowed(key)}", TRAILER_HINT)
+        if not TRAILER.fullmatch(line):
+            return Fault(path, where, f"{shown(line)} is no trailer", TRAILER_HINT)
+        if line.lower().startswith(OWN_TRAILERS):
+            return Fault(path, where, f"{shown(line)} is a trailer of loopr's own", "give it another name")
+    return None
+
+
 def _loose(key: Key, node: Node, path: str) -> Fault | None:
     """Any scalar is taken as it is written."""
     return _wrong(key, node, path) if isinstance(node.value, (dict, list)) or "\0" in node.source else None
@@ -274,6 +299,8 @@ _KINDS: Mapping[str, Callable[[Key, Node, str], Fault | None]] = {
     "number": _number,
     "flag": _flag,
     "text": _text,
+    "template": _template,
+    "trailers": _trailers,
     "loose": _loose,
     "texts": _texts,
     "names": _names,

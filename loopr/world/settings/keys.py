@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from loopr.core.wording import PLACEHOLDERS
+
 CEILING = 1_000_000_000_000  # no number in the settings is larger, so that milliseconds and micro-dollars fit 64 bits
 
 Command = str | tuple[str, ...]
 NO_CHECK = "none"
 """The bare word for a check: nothing judges, by decision. `[none]` is a program."""
+
+
+_BRACED = tuple(f"{{{each}}}" for each in PLACEHOLDERS)
 
 
 class Names(NamedTuple):
@@ -87,6 +92,16 @@ def texts(
 ) -> Key:
     """Describe a list of texts, empty by default."""
     return Key("texts", meaning, default, pattern=pattern, says=says, secret=secret)
+
+
+def template(default: str, meaning: str) -> Key:
+    """Describe a text with placeholders in braces."""
+    return Key("template", meaning, default, says="text with placeholders: " + ", ".join(_BRACED))
+
+
+def trailers(meaning: str) -> Key:
+    """Describe lines that end a commit message."""
+    return Key("trailers", meaning, (), says='a map of names to texts, or a list of "Name: text"')
 
 
 def block(meaning: str, /, **keys: Key) -> Key:

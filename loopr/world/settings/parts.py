@@ -56,6 +56,15 @@ class Land(NamedTuple):
     check: Command | None
 
 
+class Commits(NamedTuple):
+    """How commits are worded: a template, an author (nothing: as git says), a sign-off, and more trailers."""
+
+    message: str
+    author: str
+    signoff: bool
+    trailers: tuple[tuple[str, str], ...]
+
+
 AGENT_SAYS_MS = 300_000
 
 
@@ -169,6 +178,7 @@ class Settings:
     hook_ms: int
     notify: tuple[str, ...]
     notify_on: frozenset[str]
+    commit: Commits
     max_file_bytes: int
     plan_base: str
     union: tuple[str, ...]

@@ -7,6 +7,7 @@ are all drawn from it. Must never know a file, a layer or what a value is used f
 from __future__ import annotations
 
 from loopr.core.policy import MAY
+from loopr.core.wording import USUAL
 from loopr.world.settings.keys import (
     Key,
     Names,
@@ -17,8 +18,10 @@ from loopr.world.settings.keys import (
     number,
     positive,
     table,
+    template,
     text,
     texts,
+    trailers,
     whole,
 )
 from loopr.world.settings.preset_keys import AGENTS, LANES, PRESET, environment
@@ -30,6 +33,7 @@ OCCASIONS = (
 )
 TYPE_NAME = "[a-z][a-z0-9-]{0,30}"
 PATH_INSIDE = r"(?!/)(?!\.git(?:/|$))(?!(?:[^/]*/)*\.\.(?:/|$))(?!\.?/?$)[^\\\x00-\x1f]+"
+AUTHOR = r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f][^<>\x00-\x1f\x7f]* <[^<>\x00-\x20\x7f]+>"
 REF_PREFIX = r"(?!.*\.lock/)(?:[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*/)+"
 
 _TYPES = Names("type", TYPE_NAME, lambda part: part.lower().replace("_", "-"))
@@ -261,7 +265,14 @@ SCHEMA = block(
     ),
     plan_base=choice("When a plan that is started takes over what its base has got: where a loop has other inputs "
                      "there, or always.", "inputs", "follow"),
-    commit=block("What the engine commits.", max_file_mb=positive(50, "A larger file is refused.", most=_MAX_MB)),
+    commit=block(
+        "What the engine commits, and how its commits and merges are worded.",
+        max_file_mb=positive(50, "A larger file is refused.", most=_MAX_MB),
+        message=template(USUAL, "The message: its first line is the subject, the rest the body; trailers follow."),
+        signoff=flag(False, "True: a Signed-off-by of whoever commits, as git names them."),
+        author=text(None, "Whose work it is called; null is whoever commits.", AUTHOR, "NAME <MAIL>"),
+        trailers=trailers("Lines that end each message, after those of loopr's own."),
+    ),
     limits=block("Bounds.", loops_per_plan=whole(10_000, "How many loops a plan may hold.", most=1_000_000)),
     types=table("The ladder of types.", _TYPES, _TYPE,
                 {"plan": {"child": "spec"}, "spec": {"child": "phase"}, "phase": {"child": "code"}, "code": {}}),

@@ -14,7 +14,14 @@ from loopr.world.settings.reading import plain
 from loopr.world.settings.schema import SCHEMA, find
 from loopr.world.settings.writing import block, flow
 
-_JSON_TYPES = {"whole": "integer", "number": "number", "flag": "boolean", "text": "string", "map": "object"}
+_JSON_TYPES = {
+    "whole": "integer",
+    "number": "number",
+    "flag": "boolean",
+    "text": "string",
+    "template": "string",
+    "map": "object",
+}
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
@@ -109,6 +116,12 @@ def _json_wrap(_key: Key) -> dict[str, Any]:
     return {"type": ["array", "null"], "items": _SCALAR, "contains": {"const": "{command}"}, "maxContains": 1}
 
 
+def _json_trailers(_key: Key) -> dict[str, Any]:
+    """Describe trailers, as a map or as a list of lines."""
+    lines = {"type": "array", "items": {"type": ["string", "object"]}}
+    return {"anyOf": [{"type": "object", "additionalProperties": _SCALAR}, lines]}
+
+
 def _json_loose(_key: Key) -> dict[str, Any]:
     """Describe a scalar that is taken as it is written."""
     return {"type": ["string", "number", "boolean", "null"]}
@@ -120,5 +133,6 @@ _JSON_KINDS = {
     "names": _json_names,
     "command": _json_command,
     "wrap": _json_wrap,
+    "trailers": _json_trailers,
     "loose": _json_loose,
 }
