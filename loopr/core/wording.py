@@ -26,10 +26,16 @@ def slips_in(template: str) -> Iterator[tuple[str, str]]:
         if name is not None and name not in PLACEHOLDERS:
             yield f"there is no placeholder {found[0]}", f"known are {known}; {{{{ is a brace"
         elif name is None and found[0] not in _BRACES:
-            yield f"a {found[0]} stands alone", f"{found[0] * 2} is a brace; placeholders are {known}"
+            yield (
+                f"a {found[0]} stands alone",
+                f"{found[0] * 2} is a brace; placeholders are {known}",
+            )
     first = template.strip().partition("\n")[0]
     if not first.replace("{body}", "").strip():
-        yield "its first line is empty without a body", "begin with {title}, or with words of your own"
+        yield (
+            "its first line is empty without a body",
+            "begin with {title}, or with words of your own",
+        )
 
 
 def fill(template: str, values: Mapping[str, str]) -> tuple[str, str]:
@@ -38,7 +44,8 @@ def fill(template: str, values: Mapping[str, str]) -> tuple[str, str]:
     A value other than the body is one line. Of a subject that is too long the beginning stays, and
     the body begins with all of it.
     """
-    flat = {name: text if name == "body" else " ".join(text.split()) for name, text in values.items()}
+    flat = {name: " ".join(text.split()) for name, text in values.items()}
+    flat["body"] = values.get("body", "")
 
     def part(found: re.Match[str]) -> str:
         name = found["name"]

@@ -29,7 +29,7 @@ from loopr.world.place import head_of
 from loopr.world.recipes import lines_behind, programs_of, reader, texts_of
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import ignored_among, included
-from loopr.world.repo.named import PLAIN_FILE, is_below, modes_among, only_here
+from loopr.world.repo.named import FILL, PLAIN_FILE, in_submodules, is_below, modes_among, only_here
 from loopr.world.repo.venvs import environment_of, made_anew
 
 _OF_IT = (
@@ -124,6 +124,8 @@ def _not_there(kit: Kit, task: Task, tried: _Tried) -> str:
     known = modes_among(ground, task.tip, words)
     if is_below(name, [each for each in words if each not in known]):
         return f"{name} was in your checkout, but worktrees.setup had not made it here"
+    if in_submodules(ground, task.tip, [name]):
+        return f"{name} was in your checkout, in a submodule: worktrees.setup has to fill it, `{FILL}`"
     folder = environment_of(ground.top, name)
     if folder:
         where = f"{name} was in your checkout, in a virtual environment, which"

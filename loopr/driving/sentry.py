@@ -20,7 +20,7 @@ from loopr.world.repo.checkouts import heads_of_people
 from loopr.world.repo.ground import HEADS, Ground
 from loopr.world.repo.guarding import guard, guard_as_begun, outer_files, strangers
 from loopr.world.repo.keeping import bring_back, is_kept, keep, note_seen, read_seen
-from loopr.world.repo.restoring import IS_BACK, put_back
+from loopr.world.repo.restoring import IS_BACK, by_hand, put_back
 from loopr.world.repo.vital import CONFIGS, VITAL, is_sound, refused, unsound
 from loopr.world.repo.watch import (
     LONE,
@@ -72,6 +72,7 @@ class Sentry:
         self._over: dict[str, Changed] = {}  # what was said of attempts that ended; it may be lost
         self._grown: list[str] = []  # what came and may stay; who ends next tells of it
         self._fresh: set[str] = set()  # branches that came while somebody was at work: they are nobody else's
+        self._slips: set[Change] = set()  # settings that tools make by themselves, told already
         self._news: list[_News] = []
         self._told = 0
         self._owing = False  # whether something stands written down that was told since
@@ -205,9 +206,17 @@ class Sentry:
             if stays and _is_move(each) and not undo.startswith(IS_BACK):
                 self._news.append(self._moved(each, during, undo))
         kept = [each for each in found if not each.by_person and (_is_no_harm(each) or each.name in self._fresh)]
-        self._grown += [_named(each, back.get(each.name, "")) for each in kept]
+        self._grown += [_named(each, back.get(each.name, "")) for each in kept if self._is_news(each)]
         self._grown += strangers(self._ground)
         self._fresh |= {each.name for each in kept if each.name.startswith(HEADS) and not each.before}
+
+    def _is_news(self, change: Change) -> bool:
+        """Say whether a change is to be told: a setting that each setup makes anew is told once."""
+        if not (change.what == "config" and change.slip):
+            return True
+        fresh = change not in self._slips
+        self._slips.add(change)
+        return fresh
 
     def _moved(self, change: Change, during: tuple[str, ...], undo: str) -> o.BranchMoveSeen:
         """Word the move of a person's branch that stays."""
@@ -281,7 +290,7 @@ def _named(change: Change, back: str) -> str:
     if change.what == "head":
         return _switched(change)
     was = f"was {change.before[:12]}" if change.before and change.name.startswith("refs/") else ""
-    said = ", ".join(filter(None, [was, back]))
+    said = ", ".join(filter(None, [was, back, by_hand(change) if back.startswith(IS_BACK) else ""]))
     return f"{change.name} ({said})" if said else change.name
 
 

@@ -1,4 +1,4 @@
-"""Commits as the settings word them: message, author, trailers, sign-off; trailers of loopr's own come first.
+"""Commits as the settings word them; the trailers of loopr's own come first.
 
 Knows the policy and what a commit is about. Must never know what is in a commit, nor make one.
 """
@@ -14,7 +14,7 @@ from loopr.world.settings.parts import Commits
 
 
 class About(NamedTuple):
-    """The occasion of a commit: its title and body as loopr would say them, and the loop it is about."""
+    """The occasion of a commit: its loop, with title and body as loopr would say them."""
 
     title: str
     loop: Loop
@@ -32,7 +32,8 @@ def worded(commits: Commits, about: About, trailers: Trailers, at_ms: int) -> Me
         "body": about.body,
     }
     subject, body = fill(commits.message, values)
-    return Message(subject, body, (*trailers, *commits.trailers), at_ms, commits.author, commits.signoff)
+    every = (*trailers, *commits.trailers)
+    return Message(subject, body, every, at_ms, commits.author, commits.signoff)
 
 
 def about_plan(commits: Commits, title: str, plan: Loop, at_ms: int) -> Message:

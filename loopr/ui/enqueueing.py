@@ -150,7 +150,7 @@ def bring_in(
 
 
 def _with_hazards(workspace: Workspace, plans: Sequence[Plan], done: Sequence[Enqueued]) -> tuple[Enqueued, ...]:
-    """Add to plans that are new, or edited, which habits of their repositories loopr does not share."""
+    """Add to plans that are new or edited what loopr does not share of their repositories."""
     pairs = zip(plans, done, strict=True)
     told = told_once(workspace, [plan for plan, each in pairs if each.edited or not each.known])
     return tuple(each._replace(hazards=told.get(each.plan, ())) for each in done)

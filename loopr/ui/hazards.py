@@ -1,4 +1,4 @@
-"""What a person's git has that worktrees and commits of loopr's do not: filled submodules, filters, hooks, signatures.
+"""What worktrees and commits of loopr lack of a person's git: submodules, filters, hooks, signing.
 
 Knows one checkout and the settings. Must never change either, nor know a plan.
 """
@@ -24,7 +24,6 @@ from loopr.world.settings import Settings
 if TYPE_CHECKING:
     from loopr.ui.requests import Plan
 
-FILL = "git submodule update --init"
 LFS = "lfs"
 _SETUP = "worktrees.setup"
 _HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg")
@@ -35,7 +34,10 @@ _WAYS = ("process", "clean", "smudge")
 
 
 class Hazard(NamedTuple):
-    """One thing of a checkout that loopr does not share, and what helps; of a `stop` no worktree can be made."""
+    """One thing of a checkout that loopr does not share, with its cure.
+
+    With one that is a `stop` no worktree can be made.
+    """
 
     about: str
     words: str
@@ -59,7 +61,7 @@ def hazards_of(top: Path, settings: Settings) -> Iterator[Hazard]:
 
 
 def told_once(workspace: Workspace, plans: Sequence[Plan]) -> dict[str, tuple[str, ...]]:
-    """Map some plans to what is told before they run: of each repository once, with the first of them."""
+    """Map plans to what is told before they run: of each repository once, with its first plan."""
     told: dict[Path, str] = {}
     found: dict[str, tuple[str, ...]] = {}
     for plan in plans:
@@ -68,26 +70,30 @@ def told_once(workspace: Workspace, plans: Sequence[Plan]) -> dict[str, tuple[st
         if top is None or not (top / ".git").exists() or told.setdefault(top, plan.id) != plan.id:
             continue
         rows = hazards_of(top, workspace.settings.of_project(project))
-        found[plan.id] = tuple(line for each in rows if not each.stop for line in (each.words, f"  {each.cure}"))
+        lines = ((each.words, f"  {each.cure}") for each in rows if not each.stop)
+        found[plan.id] = tuple(line for pair in lines for line in pair)
     return found
 
 
 def filter_problems(workspace: Workspace, project: str) -> list[Problem]:
-    """Say which filters of files are set whose programs are not here: no worktree can be made without them."""
+    """Say which filters lack their programs, so that no worktree can be made."""
     _, top = workspace.repository(project)
     if top is None or not (top / ".git").exists():
         return []
     git = GitFacts(top, own_git_dir(top))
-    return [Problem(each.words, hint=each.cure) for each in _lost_filters(top, git, git.config()) if each.stop]
+    found = _lost_filters(top, git, git.config())
+    return [Problem(each.words, hint=each.cure) for each in found if each.stop]
 
 
-# --- files that a worktree lacks --------------------------------------------------------------------------------------
+# --- files that a worktree lacks ------------------------------------------------------------------
 
 
 def _empty_submodules(top: Path, git: GitFacts, settings: Settings) -> Iterator[Hazard]:
     """Name submodules, unless a command that prepares worktrees speaks of them."""
     if not (top / ".gitmodules").is_file():
         return
+    from loopr.world.repo.named import FILL
+
     texts = texts_of(steps_of(settings), reader(top))
     found = [] if any("submodule" in each for each in texts) else git.gitlinks()
     if not found:
@@ -101,15 +107,17 @@ def _empty_submodules(top: Path, git: GitFacts, settings: Settings) -> Iterator[
 
 def _lost_filters(top: Path, git: GitFacts, config: Mapping[str, str]) -> Iterator[Hazard]:
     """Name filters of files whose programs are not here, and that of LFS where it is not set."""
-    names = {key.removeprefix("filter.").rpartition(".")[0] for key in config if key.startswith("filter.")}
-    lost = {each: absent for each in sorted(names) if (absent := _absent_program(top, config, each))}
+    keys = sorted(key.removeprefix("filter.") for key in config if key.startswith("filter."))
+    names = dict.fromkeys(key.rpartition(".")[0] for key in keys)
+    absent = {each: _absent_program(top, config, each) for each in names}
+    lost = {name: program for name, program in absent.items() if program}
     unset = LFS not in names
     used = git.filters() if lost or unset else frozenset()
     for name, program in lost.items():
         files = git.filtered(name) if name in used else []
         if files and config.get(f"filter.{name}.required") == "true":
-            words = f"{few(files)} goes through filter.{name}, and {program} is not here: no worktree can be made"
-            yield Hazard("filters", words, _install(program), stop=True)
+            lacks = f"{few(files)} goes through filter.{name}, and {program} is not here"
+            yield Hazard("filters", f"{lacks}: no worktree can be made", _install(program), stop=True)
         elif files:
             words = f"{program} is not here, so that {few(files)} goes through no filter.{name}"
             yield Hazard("filters", words, _install(program))
@@ -120,11 +128,12 @@ def _lost_filters(top: Path, git: GitFacts, config: Mapping[str, str]) -> Iterat
 
 
 def _absent_program(top: Path, config: Mapping[str, str], name: str) -> str:
-    """Return the program of a filter that is not here, as far as the first word of its commands tells."""
+    """Return the program of a filter that is not here, by the first word of its commands."""
     said = [config.get(f"filter.{name}.{way}", "").strip() for way in _WAYS]
     for command in said[:1] if said[0] else said[1:]:
         word = command.partition(" ")[0].strip("\"'")
-        if _PROGRAM.fullmatch(word) and shutil.which(word) is None and not ("/" in word and (top / word).is_file()):
+        is_here = shutil.which(word) or ("/" in word and (top / word).is_file())
+        if _PROGRAM.fullmatch(word) and not is_here:
             return word
     return ""
 
@@ -134,7 +143,7 @@ def _install(program: str) -> str:
     return "install git-lfs (https://git-lfs.com)" if program == "git-lfs" else f"install {program}"
 
 
-# --- what commits go without ------------------------------------------------------------------------------------------
+# --- what commits go without ----------------------------------------------------------------------
 
 
 def _silent_hooks(top: Path, config: Mapping[str, str]) -> Iterator[Hazard]:
@@ -142,7 +151,8 @@ def _silent_hooks(top: Path, config: Mapping[str, str]) -> Iterator[Hazard]:
     said = config.get("core.hookspath", "")
     folder = top / Path(said).expanduser() if said else common_git_dir(top) / "hooks"
     meant = folder.parent if folder.name == _STUBS and (folder / "h").is_file() else folder
-    found = [each for each in _HOOKS if os.access(folder / each, os.X_OK) and (meant / each).is_file()]
+    begun = [each for each in _HOOKS if os.access(folder / each, os.X_OK)]
+    found = [each for each in begun if (meant / each).is_file()]
     if found:
         where = meant.relative_to(top) if meant.is_relative_to(top) else meant
         cures = ["a check can run what they run"] if {*found} - _WORDING else []

@@ -84,12 +84,13 @@ def _only_here(
     Those `behind` are committed here.
     """
     from loopr.world.repo.include import ignored_among
-    from loopr.world.repo.named import is_below, only_here
+    from loopr.world.repo.named import in_submodules, is_below, only_here
     from loopr.world.repo.venvs import environment_of
 
     ground, top, copies = outset.ground, outset.ground.top, set(outset.copied)
     absent = [each for each in only_here(ground, outset.commit, words) if each not in copies]
-    left = [each for each in absent if not is_below(each, outset.made)]
+    elsewhere = in_submodules(ground, outset.commit, absent)
+    left = [each for each in absent if each not in elsewhere and not is_below(each, outset.made)]
     folders = {each: environment_of(top, each) for each in left if top is not None}
     within = {each: folder for each, folder in folders.items() if folder}
     ignored = ignored_among(ground.users_door, [each for each in left if each not in within])

@@ -84,15 +84,14 @@ class GitFacts:
         return [row.partition("\t")[2] for row in rows if row.startswith("160000 ")]
 
     def filters(self) -> frozenset[str]:
-        """Name the filters that files called .gitattributes speak of, as they are in the checkout."""
+        """Name the filters that files called .gitattributes speak of."""
         said = self._ask("grep", "-h", "-I", "-e", "filter=", "--", ":(top,glob)**/.gitattributes")
         return frozenset(_FILTER.findall(said.out))
 
     def filtered(self, name: str) -> list[str]:
         """List the files that go through a filter."""
-        return [
-            each for each in self._ask("ls-files", "-z", "--", f":(top,attr:filter={name})").out.split("\0") if each
-        ]
+        said = self._ask("ls-files", "-z", "--", f":(top,attr:filter={name})")
+        return [each for each in said.out.split("\0") if each]
 
     def is_ignored(self, path: Path) -> bool:
         """Say whether git ignores a path, which need not exist."""

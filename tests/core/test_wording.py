@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from loopr.core.wording import LINE, MOST_IN_SUBJECT, PLACEHOLDERS, USUAL, fill, slips_in
 
-ABOUT = {"title": "Add tokens", "loop": "oauth/tokens", "plan": "oauth", "type": "code", "body": "iteration 1"}
+ABOUT = {
+    "title": "Add tokens",
+    "loop": "oauth/tokens",
+    "plan": "oauth",
+    "type": "code",
+    "body": "iteration 1",
+}
 
 
 @pytest.mark.parametrize(
@@ -16,7 +22,11 @@ ABOUT = {"title": "Add tokens", "loop": "oauth/tokens", "plan": "oauth", "type":
     [
         (USUAL, "Add tokens", "iteration 1"),
         ("feat({plan}): {title}", "feat(oauth): Add tokens", ""),
-        ("{type}: {title}\n\nFor {loop}.\n\n{body}\n", "code: Add tokens", "For oauth/tokens.\n\niteration 1"),
+        (
+            "{type}: {title}\n\nFor {loop}.\n\n{body}\n",
+            "code: Add tokens",
+            "For oauth/tokens.\n\niteration 1",
+        ),
         ("\n  {{{title}}}  x\n", "{Add tokens} x", ""),
         ("{title}\nat once", "Add tokens", "at once"),
     ],
@@ -48,7 +58,10 @@ def test_what_is_no_template_says_what_is_known(template: str, words: str) -> No
 
 def test_braces_of_a_title_are_its_own() -> None:
     """A value is never read as a template."""
-    assert fill("{title} of {plan}", {**ABOUT, "title": "{plan} {{x}} {"}) == ("{plan} {{x}} { of oauth", "")
+    assert fill("{title} of {plan}", {**ABOUT, "title": "{plan} {{x}} {"}) == (
+        "{plan} {{x}} { of oauth",
+        "",
+    )
 
 
 def test_a_long_title_is_cut_at_a_word_and_stands_whole_in_the_body() -> None:

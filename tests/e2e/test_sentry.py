@@ -114,7 +114,7 @@ def test_settings_that_git_cannot_read_come_back(repo: Repo, garbage: str) -> No
 
 
 SLIPS = {
-    "hooks by npm install": ("git config core.hooksPath .husky/_", "config core.hookspath (is put back)"),
+    "hooks by npm install": ("git config core.hooksPath .husky/_", "config core.hookspath (is put back"),
     "another remote": ("git remote add upstream ../up", "config remote.upstream.url"),
     "the only remote": ("git remote remove origin; git remote add new ../up", "config remote.new.url (is put back)"),
     "a sparse checkout": ("git sparse-checkout set src", "config extensions.worktreeconfig"),

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from loopr.errors import Problem
 from loopr.world.repo.branches import loop_tip
+from loopr.world.repo.gitlinks import unpublished
 from loopr.world.repo.ground import CANDIDATE, LANDED, Ground, backup_ref
 from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
@@ -68,7 +69,7 @@ def build_candidate(
             behind=base != stands,
             as_is=tree == own and base == stands,
             put_back=tuple(changed_protected(ground, at.door, base, tip, protect)),
-            refused=tuple(problems_in_tree(at.door, entries, ground.max_file_bytes)),
+            refused=(*problems_in_tree(at.door, entries, ground.max_file_bytes), *unpublished(at, entries)),
         )
 
 

@@ -6,11 +6,14 @@ Knows one commit. Must never know what the words are for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
 from loopr.world.repo.ground import Ground
 
 PLAIN_FILE = "100644"
-_NO_FILES = ("040000", "160000")  # folders and repositories within
+FILL = "git submodule update --init"
+GITLINK = "160000"
+_NO_FILES = ("040000", GITLINK)  # folders and repositories within
 MOST_BYTES = 1_000_000  # of a file that is read
 MOST_PATHS = 500  # as arguments of one call
 
@@ -28,6 +31,14 @@ def modes_among(ground: Ground, commit: str, words: Iterable[str]) -> dict[str, 
     rows = said.parts if said is not None and said.code == 0 else []
     parted = [row.partition("\t") for row in rows]
     return {path: meta.split()[0] for meta, _, path in parted if path in asked}
+
+
+def in_submodules(ground: Ground, commit: str, paths: Iterable[str]) -> list[str]:
+    """Return which paths lie in repositories within a commit: these have commits of their own."""
+    above = {each: [str(folder) for folder in PurePosixPath(each).parents[:-1]] for each in paths}
+    modes = modes_among(ground, commit, (folder for every in above.values() for folder in every))
+    within = {folder for folder, mode in modes.items() if mode == GITLINK}
+    return [path for path, folders in above.items() if within.intersection(folders)]
 
 
 def text_at(ground: Ground, commit: str, path: str) -> str:

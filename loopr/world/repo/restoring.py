@@ -8,6 +8,7 @@ kept. Must never know who made a change.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable
 
 from loopr.world.repo.calls import Door, GitFailed
@@ -15,7 +16,7 @@ from loopr.world.repo.checkouts import Checkout, checkouts, read_lines
 from loopr.world.repo.ground import HEADS, Ground, backup_ref
 from loopr.world.repo.harmless import remotes_in
 from loopr.world.repo.keeping import bring_back, digest_of
-from loopr.world.repo.programs import runs_program
+from loopr.world.repo.programs import HOOKS, runs_program
 from loopr.world.repo.refs import Move, RefRaced, commit_of, move_refs
 from loopr.world.repo.watch import SHALLOW
 from loopr.world.repo.words import Change
@@ -119,6 +120,14 @@ def _setting(ground: Ground, change: Change) -> str:
         for each in before:
             door.run("config", "--file", place, "--add", key, each)
     return IS_BACK
+
+
+def by_hand(change: Change) -> str:
+    """Return how a person sets a folder of hooks that a tool has set; nothing for other changes."""
+    values = _values(change.after)
+    if not (change.slip and change.name.endswith(f" {HOOKS}") and len(values) == 1 and values[0].isprintable()):
+        return ""
+    return f"`git config core.hooksPath {shlex.quote(values[0])}` sets it, if it is yours"
 
 
 def _is_default(door: Door, remote: str) -> bool:

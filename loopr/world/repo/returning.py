@@ -5,14 +5,12 @@ Knows what would be lost with a folder. Must never know why the loop needs it no
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from loopr.errors import Problem
 from loopr.world.repo.branches import head_of, loop_tip
-from loopr.world.repo.calls import QUIET, Door
 from loopr.world.repo.checkouts import is_checked_out, read_line
+from loopr.world.repo.gitlinks import MODULES, ask_store, stores
 from loopr.world.repo.ground import CANDIDATE, LANDED, PLANS, WORK, Ground, backup_ref
 from loopr.world.repo.laying import finish
 from loopr.world.repo.own_refs import drop_refs, put_refs
@@ -112,7 +110,7 @@ def unsaved(at: Opened, *, goes: bool) -> str:
     tip = _last_commit(at)
     if head and head != tip and not is_ancestor(at.door, head, tip):
         put_refs(at.door, [Move(backup_ref(at.name, head), head)], "loopr: keep")
-    if not goes and read_line(at.admin / LAST_LOOP) == at.name and not (at.admin / "modules").exists():
+    if not goes and read_line(at.admin / LAST_LOOP) == at.name and not (at.admin / MODULES).exists():
         return ""
     refused = _save_files(at, head or tip)
     return f"it holds {refused[0].where}, which is not committed: {refused[0].message}" if refused else ""
@@ -135,24 +133,15 @@ def _not_own() -> tuple[str, str]:
 
 def unpushed(at: Opened) -> Iterator[str]:
     """Name the submodules that hold commits or changes which are nowhere else."""
-    for git_dir in _submodules(at.admin / "modules"):
+    for git_dir in stores(at.admin / MODULES):
         text = read_line(git_dir / "config")
         folders = [line.partition("=")[2].strip() for line in text.splitlines() if line.strip().startswith("worktree")]
         place = (git_dir / folders[0]).resolve() if folders else git_dir
-        door = Door(git_dir, git_dir, place if place.is_dir() else git_dir, QUIET)
-        commits = door.ask("rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes")
+        commits = ask_store(git_dir, "rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes")
         if commits.out:
             yield f"the submodule in {place} has commits that were not pushed"
-        elif place.is_dir() and place != git_dir and door.ask("status", "--porcelain").out:
+        elif place.is_dir() and place != git_dir and ask_store(git_dir, "status", "--porcelain", place=place).out:
             yield f"the submodule in {place} has changes that are not committed"
-
-
-def _submodules(folder: Path) -> Iterator[Path]:
-    """Find the git directories of a worktree's own submodules."""
-    for path, folders, files in os.walk(folder):
-        if "HEAD" in files and "objects" in folders:
-            folders[:] = ["modules"] if "modules" in folders else []
-            yield Path(path)
 
 
 def _to_pool(ground: Ground, slot: Slot, *, goes: bool) -> Released:

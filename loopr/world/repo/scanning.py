@@ -19,6 +19,7 @@ from loopr.world.repo.objects import loose
 from loopr.world.repo.trees import Leaf, differing
 
 NOTHING = "000000"
+GITLINK = "160000"
 _HEAD_BYTES = 256 * 1024
 _WHOLE = 1 << 40
 _KEY = re.compile(rb"^-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----\s*$", re.MULTILINE)
@@ -100,7 +101,7 @@ def problems_in_tree(door: Door, entries: Iterable[Entry], max_bytes: int) -> li
     entries = [each for each in entries if each.mode != NOTHING]
     links = [each for each in entries if each.mode == "120000"]
     files = [each for each in entries if each.mode.startswith("100")]
-    found = [_nested(each.path) for each in entries if each.mode == "160000" and each.was != "160000"]
+    found = [_nested(each.path) for each in entries if each.mode == GITLINK and each.was != GITLINK]
     sizes = _sizes(door, [each.blob for each in files])
     found += [_large(each.path, sizes[each.blob], max_bytes) for each in files if sizes[each.blob] > max_bytes]
     small = [each for each in files if sizes[each.blob] <= max_bytes]

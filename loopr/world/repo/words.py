@@ -14,9 +14,9 @@ Trailers = tuple[tuple[str, str], ...]
 
 
 class Message(NamedTuple):
-    """What a commit says: its first line, a body, trailers; when it was made, and whose work it is called.
+    """What a commit says: its first line, a body, trailers; and when it was made.
 
-    Without an author it is the one that git names; a sign-off is by whoever commits.
+    Without an author it is by whoever git names; a sign-off is by whoever commits.
     """
 
     subject: str

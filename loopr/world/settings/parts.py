@@ -57,7 +57,7 @@ class Land(NamedTuple):
 
 
 class Commits(NamedTuple):
-    """How commits are worded: a template, an author (nothing: as git says), a sign-off, and more trailers."""
+    """How commits are worded; without an author they are by whoever git names."""
 
     message: str
     author: str

@@ -1,4 +1,4 @@
-"""Trailers as people write them: a map, or a list of lines; YAML reads a line without quotes as a map.
+"""Trailers as people write them: a map, or a list of lines, which YAML may read as maps.
 
 Knows the form of one line. Must never know a commit.
 """
