@@ -14,11 +14,14 @@ from loopr.errors import Problem
 from loopr.world.repo.calls import QUIET, Door, Said
 from loopr.world.repo.checkouts import checkouts, read_line
 from loopr.world.repo.ground import Ground
+from loopr.world.repo.programs import harmless_value, runs_program
 from loopr.world.repo.scanning import GITLINK, Entry
 from loopr.world.repo.slots import Opened
 
 MODULES = "modules"
 _GITDIR = "gitdir:"
+_OWN_SCOPES = ("local", "worktree")
+_NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "none"}
 
 
 def unpublished(at: Opened, entries: Iterable[Entry]) -> Iterator[Problem]:
@@ -69,9 +72,18 @@ def _behind(folder: Path) -> Iterator[Path]:
 
 
 def ask_store(store: Path, *words: str, place: Path | None = None) -> Said:
-    """Ask git about a store, whose settings a command may have written: it fetches nothing."""
+    """Ask git about a store, whose settings a command may have written: it runs and fetches nothing.
+
+    A program that is set there may be a person's; where files need it they count as changed.
+    """
     door = Door(store, store, place or store, QUIET)
-    return door.ask(*words, variables={"GIT_ALLOW_PROTOCOL": "none"})
+    own = door.ask("config", "--list", "--show-scope", "--name-only", "-z").parts
+    keys = {key for scope, key in zip(own[::2], own[1::2], strict=True) if scope in _OWN_SCOPES}
+    instead = ((key, harmless_value(key)) for key in sorted(keys) if runs_program(key))
+    pairs = [(key, value) for key, value in instead if value is not None]
+    named = {f"GIT_CONFIG_KEY_{place}": key for place, (key, _) in enumerate(pairs)}
+    named |= {f"GIT_CONFIG_VALUE_{place}": value for place, (_, value) in enumerate(pairs)}
+    return door.ask(*words, variables={**_NO_TRANSPORT, "GIT_CONFIG_COUNT": str(len(pairs)), **named})
 
 
 def _has(store: Path, commit: str) -> bool:

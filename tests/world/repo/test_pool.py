@@ -350,6 +350,29 @@ def test_a_submodule_with_unpushed_commits_keeps_its_worktree(tmp_path: Path) ->
     assert tree.folder.is_dir()
 
 
+def test_settings_of_a_submodule_run_nothing_when_its_worktree_is_given_back(tmp_path: Path) -> None:
+    """A filter that a command has set in a submodule of its worktree is not run to see what has changed there."""
+    library = plant(tmp_path / "library", {"lib.txt": "lib\n", "b.more": "b\n"})
+    root = plant(tmp_path / "repo")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "lib")
+    git(root, "commit", "-qm", "with a submodule")
+    ground = ground_of(root)
+    begin(ground)
+    tree = take(ground, "oauth.one.g1")
+    git(tree.folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+    lib = tree.folder / "lib"
+    (tmp_path / "settings").write_text(f'[filter "x=y"]\n\tclean = touch {tmp_path}/ran\n')
+    git(lib, "config", "filter.x.clean", f"touch {tmp_path}/ran; cat")
+    git(lib, "config", "include.path", str(tmp_path / "settings"))
+    store = Path(git(lib, "rev-parse", "--absolute-git-dir"))
+    write(store, {"info/attributes": "*.txt filter=x\n*.more filter=x=y\n"})
+    write(lib, {"lib.txt": "xib\n", "b.more": "c\n"})
+    commits.commit_attempt(ground, "oauth.one.g1", 1, say("oauth.one.g1"))
+    released = returning.release(ground, "oauth.one.g1")
+    assert "changes that are not committed" in released.why
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_repository_made_in_the_place_of_the_worktree_is_kept(tmp_path: Path) -> None:
     """A command that deletes .git and runs git init keeps its commits; the worktree is not reused."""
     root = plant(tmp_path / "repo")
