@@ -26,9 +26,8 @@ from loopr.driving.hooks import inherited
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.kit import Kit
 from loopr.driving.occasions import LANDING_PLACE
-from loopr.driving.outcomes import tail_of
+from loopr.driving.outcomes import headline_of, tail_of
 from loopr.errors import LooprError
-from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.repo.ground import HEADS
 from loopr.world.repo.home import is_home
@@ -202,5 +201,5 @@ def _words(outcome: Outcome, folder: Path, veil: Veil) -> str:
         said = json.loads((folder / "stdout.log").read_bytes())
         found = said["problems"] if "problems" in said else [said["error"]]
         return "; ".join(each["message"] + (f" ({each['hint']})" if each["hint"] else "") for each in found)
-    end = feedback.bounded(veil.over_bytes(tail_of(folder))).strip().rpartition("\n")[2]
+    end = headline_of(veil.over_bytes(tail_of(folder)))
     return end or f"it ended with {outcome.reason} {outcome.code if outcome.code is not None else ''}".strip()

@@ -18,9 +18,8 @@ from loopr.driving.acts import Act, Asked, Run, Tell
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.kit import Kit
 from loopr.driving.occasions import TOLD_HOOKS, Occasion, instant
-from loopr.driving.outcomes import signal_in, tail_of
+from loopr.driving.outcomes import headline_of, signal_in, tail_of
 from loopr.errors import LooprError
-from loopr.world import feedback
 from loopr.world.environment import GIT_LOCAL
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.veil import Veil
@@ -199,5 +198,5 @@ def _trouble(outcome: Outcome, folder: Path, veil: Veil) -> str:
         "not_started": "it could not be started",
         "lost": "it was lost again and again",
     }.get(outcome.reason, f"it ended with {outcome.reason}")
-    end = feedback.bounded(veil.over_bytes(tail_of(folder))).strip().rpartition("\n")[2] or outcome.message
+    end = headline_of(veil.over_bytes(tail_of(folder))) or outcome.message
     return f"{words}{f': {end}' if end else ''}; its log is in {folder}"

@@ -18,6 +18,7 @@ from loopr.errors import LooprError, Problem, UserError
 from loopr.world import feedback
 from loopr.world.agents import Report
 from loopr.world.dialect import cure_in
+from loopr.world.headline import headline
 from loopr.world.launcher.words import REBOOTED, STREAMS, read_outcome
 from loopr.world.processes import Outcome
 from loopr.world.repo.calls import GitFailed
@@ -69,7 +70,7 @@ def trouble_of(
     if advice is not None and strict is not failure:
         reason = advice.message or f"its result file says {strict}"
     elif report is None and (strict is Failure.REFUSED or (strict is Failure.CONFIG and not outcome.message)):
-        reason = with_last_word(reason, said)
+        reason = with_headline(reason, said.tail)
     if strict is None:
         return None
     resets_at = advice.resets_at_ms if advice is not None else None
@@ -109,15 +110,21 @@ def _has_the_word(report: Report, outcome: Outcome, seen: Failure | None) -> boo
     return report.kind != "cut" or seen in (None, Failure.REFUSED)
 
 
-def with_last_word(reason: str, said: Said) -> str:
-    """Add the last line of what was said to a reason: it usually is the reason."""
-    last = next((line.strip() for line in reversed(feedback.bounded(said.tail).splitlines()) if line.strip()), "")
-    return with_cure(_added(reason, last), last)
+def with_headline(reason: str, raw: bytes) -> str:
+    """Add the line of an output that tells best why to a reason, with the cure that it asks for."""
+    told = headline(feedback.plain(raw))
+    words = told.within(MOST_SAID)
+    return with_cure(f"{reason}: {words}" if words else reason, told.line)
 
 
-def with_cure(reason: str, last: str) -> str:
-    """Add a cure to a reason where its last line tells that sh lacks a word of bash's."""
-    cure = cure_in(last)
+def headline_of(raw: bytes) -> str:
+    """Return the line of an output that tells best why, as a reason has room for it."""
+    return headline(feedback.plain(raw)).within(MOST_SAID)
+
+
+def with_cure(reason: str, line: str) -> str:
+    """Add a cure to a reason where its headline tells that sh lacks a word of bash's."""
+    cure = cure_in(line)
     return f"{reason}; {cure}" if cure else reason
 
 

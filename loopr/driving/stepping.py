@@ -15,9 +15,8 @@ from loopr.driving.agents import veil_of
 from loopr.driving.guarding import protect_of_steps, words_of_steps
 from loopr.driving.kit import Kit, Task
 from loopr.driving.materials import Spot, step_spec
-from loopr.driving.outcomes import tail_of, was_stopped, with_cure
+from loopr.driving.outcomes import tail_of, was_stopped, with_headline
 from loopr.errors import LooprError
-from loopr.world import feedback
 from loopr.world.processes import AttemptSpec, Outcome
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.landing import put_back_in_place
@@ -37,10 +36,9 @@ def run_before(kit: Kit, task: Task, spot: Spot, commands: dict[str, Command | N
         spec, outcome = yield from run_to_its_end(kit, task, spot, command, step)
         if outcome.code != 0:
             said = veil_of(kit, task, None).over_bytes(tail_of(spec.folder))
-            end = feedback.bounded(said).strip().rpartition("\n")[2] or outcome.message
             how = outcome.reason if outcome.code is None else f"{outcome.reason} {outcome.code}"
-            reason = f"the {step} command failed ({how}){f': {end}' if end else ''}"
-            raise SetupFailed(with_cure(reason, end))
+            reason = f"the {step} command failed ({how})"
+            raise SetupFailed(with_headline(reason, said or outcome.message.encode()))
 
 
 def run_to_its_end(

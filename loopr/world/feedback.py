@@ -117,9 +117,14 @@ def signature(exit_code: int | None, output: bytes, worktree: Path) -> str:
     return hashlib.sha256("\n".join([str(exit_code), *lines]).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
+def plain(raw: bytes) -> str:
+    """Return the end of an output, at most 1 MiB of it, as a terminal would show it."""
+    return _plain(raw)[0]
+
+
 def is_silent(output: bytes) -> bool:
     """Say whether an output has no words at all."""
-    return not _plain(output)[0].strip()
+    return not plain(output).strip()
 
 
 def _settled(line: str) -> str:

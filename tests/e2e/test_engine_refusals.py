@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.repos import Repo, opened
 
+SAID = Path(__file__).parent.parent / "world" / "said"
 KEEP = 'cp "$LOOPR_FEEDBACK_FILE" "$DESK/feedback.$(basename "$LOOPR_LOOP").$LOOPR_ITERATION" || true\n'
 FORMAT = f"""
 begin
@@ -70,6 +71,18 @@ def test_refused_by_the_check(repo: Repo, exit_code: int) -> None:
     third = repo.note("feedback.a.3")
     assert "only 2 lines" in third
     assert "- iteration 1: the check said no" in third
+
+
+def test_the_headline_of_a_no_names_the_failing_test(repo: Repo) -> None:
+    """`tree`, `why` and the progress name the test that failed, and not what npm and make say behind it."""
+    (repo.desk / "said").write_bytes((SAID / "npm-mocha.txt").read_bytes())
+    behind = "echo 'npm warn Unknown user config' >&2; echo 'make: *** [Makefile:3: test] Error 2' >&2"
+    one(repo, "echo x > x", check=f'cat "$DESK/said"; {behind}; exit 2', more=", max_iterations: 1")
+    began = repo.loopr("start", "plan.md", code=1)
+    why = "the check said no: exit 2: Ledger #total() adds up: AssertionError"
+    assert why in began.err
+    for verb in (("tree",), ("why", "a"), ("status",)):
+        assert why in " ".join(repo.loopr(*verb).out.split()), verb
 
 
 @pytest.mark.parametrize("exit_code", [7, 128, 255])
