@@ -100,6 +100,11 @@ def _usage_seen(loop: Loop, event: e.UsageSeen, at: int) -> Loop:
     return loop._replace(live=event.usage)
 
 
+def _step_timed(loop: Loop, event: e.StepTimed, at: int) -> Loop:
+    """Count the time beside the commands along: it is shown, and no budget pays for it."""
+    return loop._replace(spent=loop.spent._replace(beside_ms=loop.spent.beside_ms + event.ms))
+
+
 def _renewed_lease(loop: Loop, event: e.LeaseRenewed, at: int) -> Loop:
     """Let the lease live longer."""
     return loop._replace(lease=_lease(loop)._replace(expires_at=event.expires_at))
@@ -291,6 +296,7 @@ ATTEMPT_STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.LeaseExpired: _expired,
     e.LeaseRenewed: _renewed_lease,
     e.UsageSeen: _usage_seen,
+    e.StepTimed: _step_timed,
     e.WorkEnded: _work_ended,
     VerdictGiven: _verdict,
     JudgeWaits: _judge_waits,

@@ -160,6 +160,15 @@ class UsageSeen(LoopEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class StepTimed(LoopEvent):
+    """A step beside the attempt's command, as its setup or its check, took a second or more."""
+
+    attempt: int
+    step: str
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseRenewed(LoopEvent):
     """A pull worker is alive and keeps its lease."""
 

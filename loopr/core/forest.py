@@ -18,7 +18,7 @@ from loopr.core.grouping import group_key
 from loopr.core.hot import concerned, has_turn
 from loopr.core.ledger import Charge, charge_of, plan_key
 from loopr.core.lifecycle import evolve
-from loopr.core.model import Loop, Spent, Status, encode_loop
+from loopr.core.model import Loop, Status, encode_loop
 from loopr.core.policy import Policy
 from loopr.core.ranking import Rank, Ready
 from loopr.core.redo_events import RedoAsked
@@ -123,12 +123,12 @@ class Forest(Scene):
         charge = charge_of(self.policy, old, clocked(old, at), owner.lane, at, usual=usual)
         self._charges.append((self._applied - 1, charge))
         self.ledger.add(charge)
-        spent = Spent(
-            old.spent.tokens + (charge.tokens or 0),
-            old.spent.cost + charge.counted,
-            old.spent.usd + (charge.micro_usd or 0),
-            old.spent.ms + charge.ms,
-            old.spent.estimated or charge.estimated,
+        spent = old.spent._replace(
+            tokens=old.spent.tokens + (charge.tokens or 0),
+            cost=old.spent.cost + charge.counted,
+            usd=old.spent.usd + (charge.micro_usd or 0),
+            ms=old.spent.ms + charge.ms,
+            estimated=old.spent.estimated or charge.estimated,
         )
         return new._replace(spent=spent)
 

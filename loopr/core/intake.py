@@ -200,12 +200,21 @@ def reclaim(scene: Scene, loop: Loop, now: int, why: str) -> Iterator[Event]:
     yield e.LeaseExpired(loop.id, attempt_of(loop), to, not_before, words + why)
 
 
+def _step_took(scene: Scene, seen: o.StepTook, now: int) -> Iterator[Event]:
+    """A setup or a judge is over that took its time."""
+    loop = current(scene, seen.loop, seen.attempt)
+    if loop is not None and loop.status in _AT_WORK:
+        yield e.StepTimed(loop.id, seen.attempt, seen.step, seen.ms)
+
+
+_AT_WORK = frozenset({Status.LEASED, Status.RUNNING, Status.CHECKING, Status.LANDING})
 _Meaning = Callable[[Scene, Any, int], Iterator[Event]]
 _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.AttemptBegan: _attempt_began,
     o.AttemptLost: _attempt_lost,
     o.InputGone: _input_gone,
     o.AttemptUsed: _attempt_used,
+    o.StepTook: _step_took,
     o.AttemptEnded: _attempt_ended,
     o.AttemptStopped: _attempt_stopped,
     o.SaidYes: _said_yes,

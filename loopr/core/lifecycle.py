@@ -59,6 +59,7 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.LeaseExpired: _row(frozenset({S.LEASED, S.RUNNING}), frozenset({S.PENDING, S.PARKED}), "reclaimed: failures + 1"),
     e.LeaseRenewed: _row(S.RUNNING, None, "a pull worker is alive"),
     e.UsageSeen: _row(_ALL, None, "what the attempt has used so far, also while it is told to stop"),
+    e.StepTimed: _row(_LIVE | {S.LANDING}, None, "its setup or a judge took a second or more"),
     e.WorkEnded: _row(S.RUNNING, S.CHECKING, "the command ended well; what is there has been committed"),
     VerdictGiven: _row(frozenset({S.CHECKING, S.LANDING}), None, "a judge said yes; not asked again about this tree"),
     JudgeWaits: _row(S.RUNNING, S.PENDING, "free: as above, and no lane takes its judges now"),

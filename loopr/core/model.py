@@ -75,15 +75,12 @@ class Hold(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What an attempt has used; `tokens` and `micro_usd` are None where nobody said, which is never zero.
-
-    `estimated` is True where its client has rounded them, or was cut off before it could tell.
-    """
+    """What an attempt has used; `tokens` and `micro_usd` are None where nobody said, which is never zero."""
 
     tokens: int | None = None
     micro_usd: int | None = None
     ms: int = 0
-    estimated: bool = False
+    estimated: bool = False  # where its client has rounded them, or was cut off before it could tell
 
 
 NO_USAGE = Usage()
@@ -97,6 +94,7 @@ class Spent(NamedTuple):
     usd: int = 0  # in millionths
     ms: int = 0
     estimated: bool = False
+    beside_ms: int = 0  # of setups and judges, which no budget counts
 
 
 NOTHING_SPENT = Spent()

@@ -93,6 +93,16 @@ class AttemptUsed(Observation):
 
 
 @dataclass(frozen=True, slots=True)
+class StepTook(Observation):
+    """A step beside the attempt's command is over."""
+
+    loop: str
+    attempt: int
+    step: str
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class LaneLevel(Observation):
     """A provider says how much of a lane's window is used, in thousandths, and if it does when that begins anew."""
 

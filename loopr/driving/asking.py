@@ -40,7 +40,7 @@ from loopr.driving.materials import (
 from loopr.driving.outcomes import Said, found_nothing_to_do, was_stopped
 from loopr.driving.reviewing import Judge, judges_of, pass_of, read_answer, trouble_in
 from loopr.driving.stepping import run_to_its_end
-from loopr.driving.use import used_by
+from loopr.driving.use import timed, used_by
 from loopr.world import feedback
 from loopr.world.artifacts import digest
 from loopr.world.judges import judges_in
@@ -90,7 +90,9 @@ def ask_judges(
         if memory.yes.get(judge.kind) == key:
             continue
         said = memory.left.get(kit.runs.id_of(task.name, task.attempt, _step(judge, key)))
+        began = kit.clock()
         trouble, used = yield from _ask(kit, task, candidate, _Question(judge, key, said))
+        yield from timed(kit, task, judge.title, began)
         if used is not None:
             task = _with_use(task, used)
             yield Tell(o.AttemptUsed(task.loop.id, task.attempt, task.loop.live))

@@ -32,7 +32,7 @@ from loopr.driving.readiness import is_ready, mark_ready, seal_of, was_ready
 from loopr.driving.sentry import NOTHING
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.driving.stepping import put_steps_back, run_after_command, run_before
-from loopr.driving.use import Span, use_of
+from loopr.driving.use import Span, timed, use_of
 from loopr.driving.wording import About, worded
 from loopr.errors import LooprError, Problem, WorldError
 from loopr.grounds import claim
@@ -69,11 +69,13 @@ def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
     if loop.lease is not None and loop.lease.judge_only:
         return (yield from _skip_command(kit, task))
     spec: AttemptSpec | None = None
+    began = max(kit.clock(), not_before)
     try:
         if not known:
             if kit.clock() < not_before:
                 yield Until(not_before)
             spec = yield from prepare(kit, task, write_materials)
+            yield from timed(kit, task, "setup", began)
     except StopAsked:
         kit.let_go(task)
         return o.StopSeen(loop.id, task.attempt)
@@ -81,6 +83,7 @@ def attempt(kit: Kit, task: Task, *, known: bool, not_before: int = 0) -> Act:
         kit.let_go(task)
         if isinstance(error, InputGoneError):
             return o.InputGone(loop.id, task.attempt)
+        yield from timed(kit, task, "setup", began)
         return o.AttemptEnded(loop.id, task.attempt, trouble_before(error))
     base = kit.runs.circumstances(name, task.attempt).get(BASE, "")
     if known:

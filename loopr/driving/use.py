@@ -6,16 +6,21 @@ in which no engine ran, the time of the command itself counts. Must never know t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from loopr.core.model import Usage
+from loopr.core.observations import StepTook
+from loopr.driving.acts import Tell
 from loopr.driving.agents import Heard
+from loopr.driving.kit import Kit, Task
 from loopr.world.launcher.words import RUN, STREAMS
 from loopr.world.processes import Outcome
 from loopr.world.result_file import Advice, Reported
 
 LATE_MS = 2_000
+LONG_MS = 1_000
 
 
 def used_by(advice: Advice | None, heard: Heard | None, wall_ms: int) -> Usage | None:
@@ -31,6 +36,13 @@ class Span(NamedTuple):
     run: Path
     began: int | None
     heard: int
+
+
+def timed(kit: Kit, task: Task, step: str, began: int) -> Iterator[Tell]:
+    """Tell how long a step beside the command took, by this engine's clock; a short one costs no turn."""
+    ms = kit.clock() - began
+    if ms >= LONG_MS:
+        yield Tell(StepTook(task.loop.id, task.attempt, step, ms))
 
 
 def use_of(outcome: Outcome, advice: Advice | None, heard: Heard | None, span: Span) -> Usage | None:

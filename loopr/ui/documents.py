@@ -16,7 +16,7 @@ from loopr.core.scene import Scene
 from loopr.core.shared import Host
 from loopr.core.states import WORDS
 from loopr.errors import NotFound, UserError
-from loopr.ui import needed, story, views
+from loopr.ui import needed, story, tries, views
 from loopr.ui.conflicting import conflict_row
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
@@ -134,7 +134,7 @@ def show(workspace: Workspace, seen: Scenery, loop: str) -> Row:
     found = _found(seen, loop)
     try:
         with workspace.journal() as journal:
-            attempts = story.attempts(journal.story(found.id))
+            attempts = tries.attempts(journal.story(found.id))
     except NotFound:
         attempts = []
     body = views.show(seen.scene, found, seen.now, attempts)

@@ -16,7 +16,7 @@ from loopr.core.codec import NAMES
 from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
 from loopr.core.scene import Scene
-from loopr.ui import story, views
+from loopr.ui import tries, views
 
 BUCKETS = (1, 5, 15, 60, 300, 900, 3600, 14_400)
 """The upper edges of the histograms, in seconds: a check, a script, an agent, the longest that is let run."""
@@ -86,7 +86,7 @@ def read_history(scene: Scene, records: Iterable[Any], spent: Iterable[Any]) -> 
         if each.loop in stories:
             stories[each.loop].append(each)
     for loop, told in stories.items():
-        attempts.update((types[loop], row["class"]) for row in story.attempts(told) if row["class"])
+        attempts.update((types[loop], row["class"]) for row in tries.attempts(told) if row["class"])
     for one in spent:
         seconds[one.type].add(one.ms)
     return History(events, attempts, seconds, queued)

@@ -16,7 +16,7 @@ from loopr.core.naming import generation_name
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
 from loopr.errors import LooprError, NotFound, UserError
-from loopr.ui import logs, story, views
+from loopr.ui import logs, tries, views
 from loopr.ui.names import find_id
 from loopr.ui.preparing import outputs_of
 from loopr.ui.saying import stream_of
@@ -137,7 +137,7 @@ def veil_for(workspace: Workspace, loop: Loop) -> Veil:
 def _attempt_of(workspace: Workspace, loop: Loop, iteration: int) -> int:
     """Return the latest attempt of an iteration."""
     with workspace.journal() as journal:
-        rows = story.attempts(journal.story(loop.id))
+        rows = tries.attempts(journal.story(loop.id))
     found = [row["attempt"] for row in rows if row["iteration"] == iteration]
     if not found:
         times = f"{iteration - 1} refusal{'s' * (iteration != 2)}"

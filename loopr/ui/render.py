@@ -210,7 +210,7 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
         return gate_words(gate, now) if gate is not None else _stand_in(scene, loop, now)
     if loop.status in OCCUPYING and loop.lease is not None:
         began, waits = loop.lease.started_at or loop.lease.at, since(loop, now)
-        took = loop.spent.ms + loop.live.ms if waits else now - began
+        took = taken_ms(loop) + loop.live.ms if waits else now - began
         tries = f"try {loop.attempt}" if loop.attempt > 1 else ""
         return " · ".join(filter(None, [tries, say_duration(took), waits, _stand_in(scene, loop, now)]))
     if loop.status in (Status.PARKED, Status.FAILED):
@@ -218,14 +218,19 @@ def detail(scene: Scene, loop: Loop, gate: Gate | None, now: int) -> str:
     age = plain(age_words(scene, loop, gate)).removeprefix("stale: ")  # which is the word for where it stands
     tries = f"{loop.attempt} tries" if loop.attempt > 1 else ""
     words = [again_words(again_below(scene, loop)), age, left_by(scene, loop), tries]
-    if loop.spent.ms:
-        words.append(say_duration(loop.spent.ms))
+    if took := taken_ms(loop):
+        words.append(say_duration(took))
     if loop.spent.tokens:
         words.append(f"{say_tokens(loop.spent.tokens)} tok")
     words.append(since(loop, now))
     if loop.hold is not None and not scene.tree.called_off(loop.id):
         words.append(f"paused: {plain(loop.hold.reason)}" if loop.hold.reason else "paused")
     return " · ".join(filter(None, words))
+
+
+def taken_ms(loop: Loop) -> int:
+    """Return how long the ended tries of a loop have taken in all, setups and judges included."""
+    return loop.spent.ms + loop.spent.beside_ms
 
 
 def since(loop: Loop, now: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from loopr.core.offers import FILE
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.redo import redo_words
+from loopr.ui.times import say_duration
 from loopr.ui.views import Row, instant
 
 _ENGINE = "engine"
@@ -22,7 +23,7 @@ def story(records: Iterable[Any]) -> list[Row]:
     rows, began, ended = [], 0, 0
     for each in records:
         data = json.loads(each.data)
-        is_end = bool(began) and (each.event in _ENDS or "failure" in data)
+        is_end = bool(began) and (each.event in ENDS or "failure" in data)
         ended = each.at if each.event == "work_ended" else 0 if each.event == "lease_granted" else ended
         rows.append(
             {
@@ -132,6 +133,13 @@ def _denied(data: Mapping[str, Any]) -> str:
     return f"{data.get('lease', '')} was refused `{wish}`{often}: it is not for a loop"
 
 
+def _timed(data: Mapping[str, Any]) -> str:
+    """Say how long a setup or a judge took."""
+    ms = data.get("ms", 0)
+    took = say_duration(ms) if isinstance(ms, int) else f"{ms} milliseconds"
+    return f"its {data.get('step', '')} took {took}"
+
+
 def _listed(names: str | Iterable[str]) -> str:
     """Write names as a list; a generator of pages gives a word in their place."""
     return names if isinstance(names, str) else ", ".join(names)
@@ -212,6 +220,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "lease_granted": _granted,
     "attempt_started": "try {attempt} started",
     "usage_seen": "try {attempt} reported its use",
+    "step_timed": _timed,
     "lease_renewed": "lease renewed",
     "lease_released": _because("try {attempt} given back"),
     "lease_expired": _because("try {attempt} reclaimed"),
@@ -281,11 +290,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "tips_taken": "where plans stand is taken from refs, this once: the journal is from before it said so",
 }
 
-
-_GOES_ON = frozenset({"work_ended", "verdict_given", "passed", "approved"})
-"""What becomes of a try after its command has ended, and before the try is over."""
-
-_ENDS: Mapping[str, str] = {
+ENDS: Mapping[str, str] = {
     "lease_released": "released",
     "lease_expired": "infra",
     "judge_waits": "limited",
@@ -299,51 +304,4 @@ _ENDS: Mapping[str, str] = {
     "input_changed": "stopped",
     "undeclared": "stopped",
 }
-
-
-def attempts(records: Iterable[Any]) -> list[Row]:
-    """Return the attempts of one loop from its story, oldest first: each has ended once its command has."""
-    found: list[Row] = []
-    open_one: Row | None = None
-    iteration = 1
-    for each in records:
-        data = json.loads(each.data)
-        if each.event == "lease_granted":
-            open_one = _attempt(data, iteration, each.at)
-            found.append(open_one)
-        elif open_one is not None and each.event == "attempt_started":
-            open_one["started_at"] = instant(each.at)
-        elif open_one is not None and each.event == "usage_seen":
-            tokens, micro_usd, ms, *rounded = data["usage"]
-            usd = None if micro_usd is None else micro_usd / 1e6
-            rough = tokens is None or any(rounded)
-            open_one["usage"] = {"tokens": tokens, "usd": usd, "seconds": ms / 1000, "estimated": rough}
-        elif open_one is not None and (each.event in _ENDS or "failure" in data):
-            open_one |= {"class": data.get("failure") or _ENDS[each.event], "outcome": sentence(each.event, data)}
-            open_one["ended_at"] = open_one["ended_at"] or instant(each.at)
-            open_one = None
-        elif open_one is not None and each.event in _GOES_ON:
-            open_one["outcome"] = sentence(each.event, data) + _THEN.get((each.event, data.get("to")), "")
-            open_one["ended_at"] = instant(each.at) if each.event == "work_ended" else open_one["ended_at"]
-        iteration = _next_iteration(each.event, data, iteration)
-    return found
-
-
-_THEN = {("passed", "awaiting_approval"): ", and waits for a person", ("passed", "landing"): ", and lands"}
-
-
-def _attempt(data: Mapping[str, Any], iteration: int, at: int) -> Row:
-    """Begin the row of an attempt with its lease: on which lane it is made, and by which agent."""
-    row: Row = dict.fromkeys(
-        ("attempt", "iteration", "outcome", "class", "started_at", "ended_at", "exit", "usage", "log")
-    )
-    who = {"lane": data.get("lane"), "agent": data.get("agent") or None}
-    return row | {"attempt": data["attempt"], "iteration": iteration, "started_at": instant(at)} | who
-
-
-def _next_iteration(event: str, data: Mapping[str, Any], iteration: int) -> int:
-    """Count the iterations along."""
-    if event in ("retried", "renewed", "input_changed", "redo_began"):
-        return 1
-    goes_on = event in ("refused", "conflicted") and data.get("to") != "failed"
-    return iteration + 1 if goes_on or event == "iteration_asked" else iteration
+"""The events that end a try, each with the class of that end."""

@@ -25,7 +25,7 @@ from loopr.core.offering import MOST_NAMED, words_for
 from loopr.core.offers import FILE
 from loopr.core.redo import redo_words
 from loopr.core.redo_events import RedoAsked
-from loopr.ui.render import left_by, plain
+from loopr.ui.render import left_by, plain, taken_ms
 from loopr.ui.story import foreign, moved_words
 from loopr.ui.times import localized, say_clock, say_duration, say_tokens
 from loopr.ui.views import stand_in
@@ -135,7 +135,7 @@ def _landed(forest: Forest, loop: Loop, event: e.Landed) -> Words:
     """The work is on the plan's branch; of what has put none there, say what it has done instead."""
     tokens = f"{say_tokens(loop.spent.tokens)} tok" if loop.spent.tokens else ""
     tries = "1 try" if loop.attempt <= 1 else f"{loop.attempt} tries"
-    figures = tries, say_duration(loop.spent.ms), tokens
+    figures = tries, say_duration(taken_ms(loop)), tokens
     back = f"put back: {', '.join(event.put_back)}" if event.put_back else ""
     if event.commit:
         return "landed", *figures, back
@@ -203,6 +203,7 @@ _OF_LOOPS: Mapping[type[Event], Callable[[Loop, Any, int], Words]] = {
     e.AttemptStarted: _started,
     e.LeaseExpired: _verdict("expired"),
     e.LeaseReleased: _because("given back"),
+    e.StepTimed: lambda loop, event, now: (f"{event.step} {say_duration(event.ms)}",),
     Refused: _verdict("refused"),
     Conflicted: _verdict("conflict"),
     e.Broke: _verdict(""),

@@ -137,12 +137,10 @@ def _lease_row(loop: Loop) -> Row | None:
 def _usage_row(loop: Loop) -> Row:
     """Return what a loop has used, its live attempt included."""
     spent, live = loop.spent, loop.live
-    return {
-        "tokens": spent.tokens + (live.tokens or 0),
-        "usd": (spent.usd + (live.micro_usd or 0)) / 1_000_000,
-        "seconds": (spent.ms + live.ms) / 1000,
-        "estimated": spent.estimated,
-    }
+    usd = (spent.usd + (live.micro_usd or 0)) / 1_000_000
+    row: Row = {"tokens": spent.tokens + (live.tokens or 0), "usd": usd}
+    row |= {"seconds": (spent.ms + live.ms) / 1000, "beside_seconds": spent.beside_ms / 1000}
+    return row | {"estimated": spent.estimated}
 
 
 # --- many loops ---------------------------------------------------------------------------------------------------

@@ -268,6 +268,12 @@ def _landed(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
         yield o.LandingDone(loop_id, attempt, "c0ffee", digest_of(rest or loop_id), outline(rest) if rest else None)
 
 
+def _took(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
+    """`took p/a setup 2s`: a step beside the command is over."""
+    step, _, span = rest.strip().partition(" ")
+    yield o.StepTook(name, story[name].attempt, step, int(span.removesuffix("s")) * 1000)
+
+
 def _used(story: Story, name: str, rest: str) -> Iterator[o.Observation]:
     """An attempt has used so much."""
     tokens = re.search(r"(\d+) tokens", rest)
@@ -290,6 +296,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "lost": lambda story, name, rest: [o.AttemptLost(*_key(story, name))],
     "inputless": lambda story, name, rest: [o.InputGone(*_key(story, name))],
     "used": _used,
+    "took": _took,
     "ended": lambda story, name, rest: [o.AttemptEnded(*_key(story, name), trouble(story, rest))],
     "stopped": lambda story, name, rest: [o.AttemptStopped(*_key(story, name), rest or "it was stopped")],
     "judged": lambda story, name, rest: [o.Judged(*_key(story, name), trouble(story, rest))],

@@ -43,6 +43,7 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.LeaseExpired: ({S.LEASED, S.RUNNING}, {S.PENDING, S.PARKED}),
     e.LeaseRenewed: ({S.RUNNING}, None),
     e.UsageSeen: (EVERY, None),
+    e.StepTimed: (LIVE | {S.LANDING}, None),
     e.WorkEnded: ({S.RUNNING}, {S.CHECKING}),
     VerdictGiven: ({S.CHECKING, S.LANDING}, None),
     JudgeWaits: ({S.RUNNING}, {S.PENDING}),
@@ -112,6 +113,8 @@ VALUES: dict[str, Any] = {
     "judge_only": False,
     "base_commit": "b0",
     "usage": Usage(5, None, 7),
+    "step": "setup",
+    "ms": 1_500,
     "not_before": 0,
     "signature": "s",
     "work": "w",
@@ -352,6 +355,7 @@ def test_every_event_is_reached_through_a_door() -> None:
         settle
         choose p/d/x, p/d/y, p/a, p/b, p/c, p/e, p/f, p/g, p/h
         began p/a
+        took p/a setup 2s
         used p/a 5 tokens
         ended p/a
         judged p/a: refused no sig=s

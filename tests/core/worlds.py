@@ -113,7 +113,8 @@ def _work(story: Story, number: int) -> None:
         case "StartAttempt":
             story.see(o.AttemptBegan(loop_id, attempt, "b0"))
         case "Judge":
-            story.see(o.Judged(loop_id, attempt, trouble))
+            took = o.StepTook(loop_id, attempt, "check", 1_000 + number)
+            story.see(*([took] if number % 2 else []), o.Judged(loop_id, attempt, trouble))
         case "StopAttempt":
             story.see(o.StopSeen(loop_id, attempt))
         case "Land" if trouble is not None:

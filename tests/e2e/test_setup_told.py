@@ -96,3 +96,27 @@ def test_logs_of_a_setup_that_failed(repo: Repo) -> None:
     plan(repo, "echo work", text=SOON, worktrees=", setup: 'echo no compiler; exit 3'")
     repo.loopr("start", "plan.md", code=None)
     assert repo.loopr("logs", "a").out == "==> setup stdout <==\nno compiler\n"
+
+
+def test_the_time_of_setup_and_check_is_told_apart(repo: Repo) -> None:
+    """Where setup and check took long the progress, `tree` and `show` say so, and not `0 s`."""
+    slow = "sleep 1.05"
+    plan(repo, "echo x > x", more=f", check: {slow}", worktrees=f", setup: '{slow}'")
+    said = repo.loopr("start", "plan.md").err
+    order = (
+        r"demo/a  setup \d+ s",
+        "demo/a  started",
+        r"demo/a  check \d+ s",
+        r"demo/a  landed  1 try  ([2-9]|\d\d+) s",
+    )
+    assert re.search(".*".join(order), said, re.DOTALL), said
+    assert re.search(r"a +code +done +([2-9]|\d\d+) s", repo.loopr("tree").out)
+    shown = " ".join(repo.loopr("show", "a").out.split())
+    assert re.search(r"setup \d+ s; check \d+ s", shown)
+    assert re.search(r"and \d+ s for setup and judges", shown)
+    loop = repo.loopr("show", "a", "--json").document
+    assert [each["step"] for each in loop["attempts"][0]["steps"]] == ["setup", "check"]
+    usage = loop["loop"]["usage"]
+    assert usage["beside_seconds"] >= 2.1
+    assert "its setup took" in repo.loopr("why", "a").out
+    assert "ok     replay" in repo.loopr("doctor", code=None).out

@@ -278,6 +278,8 @@ class Hands:
         trouble = self.trouble(self.world.chance.choice(troubles)) if unlucky else self._unsound(loop)
         if trouble is None:
             self.world.report(o.SaidYes(loop.id, loop.attempt, "check", f"{loop.attempt}"))
+        if loop.attempt % 2:
+            self.world.report(o.StepTook(loop.id, loop.attempt, "check", 2_000))
         self.world.report(o.Judged(loop.id, loop.attempt, trouble, self._as_leaf(loop)))
 
     def _unsound(self, loop: Loop) -> Trouble | None:

@@ -34,7 +34,7 @@ LOOP = set(LOOP_KEYS.split())
 PARTS = {
     "below": "total complete running parked failed done of",
     "score": "total base age depth retry priority",
-    "usage": "tokens usd seconds estimated",
+    "usage": "tokens usd seconds beside_seconds estimated",
     "lease": "id holder expires_at",
 }
 

@@ -97,6 +97,7 @@ def test_the_attempts_of_a_loop(shop: Desk) -> None:
     shop.end("p/a", Failure.REFUSED, "the check said no")
     shop.choose()
     shop.run("p/a")
+    shop.see(o.StepTook("p/a", 2, "setup", 27_000))
     shop.clock.at += 30_000
     shop.end("p/a", Failure.INFRA, "died of signal 9")
     shop.clock.at += 60_000
@@ -114,6 +115,7 @@ def test_the_attempts_of_a_loop(shop: Desk) -> None:
             "log": None,
             "lane": "default",
             "agent": None,
+            "steps": [],
         },
         {
             "attempt": 2,
@@ -127,6 +129,7 @@ def test_the_attempts_of_a_loop(shop: Desk) -> None:
             "log": None,
             "lane": "default",
             "agent": None,
+            "steps": [{"step": "setup", "seconds": 27.0}],
         },
         {
             "attempt": 3,
@@ -140,14 +143,16 @@ def test_the_attempts_of_a_loop(shop: Desk) -> None:
             "log": None,
             "lane": "default",
             "agent": None,
+            "steps": [],
         },
     ]
     lines = shop.lines("show", "p/a")
-    assert "used      1.2k tokens, $0.03, 1 min 30 s" in lines
+    assert "used      1.2k tokens, $0.03, 1 min 30 s, and 27 s for setup and judges" in lines
     assert "tries     3, 1 of at most 30 refused" in lines
     assert lines[lines.index("tries:") + 1 :] == [
         "    1  12:00:00  1 min  refused: the check said no",
-        "    2  12:01:00   30 s  infra: try 2 ended without a verdict: died of signal 9",
+        "    2  12:01:00   30 s  infra: try 2 ended without a verdict: died of signal 9;",
+        "                        setup 27 s",
         "    3  12:02:30    0 s  has not ended",
     ]
     told = "\n".join(shop.lines("why", "p/a"))

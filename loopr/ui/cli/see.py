@@ -21,7 +21,8 @@ from loopr.ui.cli.frame import Frame, reading, several
 from loopr.ui.folding import fold
 from loopr.ui.names import counted, find_id
 from loopr.ui.older import age_words, stale_lines
-from loopr.ui.times import localized, read_instant, say_clock, say_duration, say_tokens
+from loopr.ui.times import localized, say_clock, say_duration, say_tokens
+from loopr.ui.tries import try_lines
 from loopr.ui.unattended import unattended, unattended_loop
 from loopr.ui.unread import behind, missing, unread, words
 from loopr.ui.verdicts import last_no, output_of
@@ -197,7 +198,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("refused", "; ".join(map(render.plain, body["denied"]))),
         ("created", say_clock(found.created, seen.now)),
     ]
-    frame.lines([*render.block(pairs, frame.width), *_try_lines(body["attempts"], seen.now, frame.width)])
+    frame.lines([*render.block(pairs, frame.width), *try_lines(body["attempts"], seen.now, frame.width)])
     rows = [(each["id"], each["type"], each["state"], each["title"]) for each in body["children"]]
     frame.lines(["", *render.table(rows, frame.room, whole=True)] if rows else [])
     tell_unread(frame, body["unread"])
@@ -241,27 +242,6 @@ def _tries(row: views.Row) -> str:
     return f"{row['attempt']}{more}" if row["attempt"] else ""
 
 
-def _try_lines(attempts: list[views.Row], now: int, width: int) -> list[str]:
-    """Set the tries below each other: when each began, how long it took, and what became of it."""
-    begun = [localized(each["started_at"], now) for each in attempts]
-    took = [_took(each, now) for each in attempts]
-    sizes = [max(map(len, column), default=0) for column in (begun, took)]
-    lines = ["", "tries:"] if attempts else []
-    for each, at, lasted in zip(attempts, begun, took, strict=True):
-        head = f"  {each['attempt']:>3}  {at:{sizes[0]}}  {lasted:>{sizes[1]}}  "
-        by = f"{each['agent']}: " if each["agent"] else ""
-        lines += render.wrap(head, render.plain(f"{by}{each['outcome'] or 'has not ended'}"), width)
-    return lines
-
-
-def _took(row: views.Row, now: int) -> str:
-    """Say how long the command of a try took, or takes until now."""
-    if row["ended_at"] and row["usage"] and row["usage"]["seconds"]:
-        return say_duration(round(row["usage"]["seconds"] * 1000))
-    began, ended = (read_instant(row[key], now) if row[key] else now for key in ("started_at", "ended_at"))
-    return say_duration(ended - began)
-
-
 def _failures(row: views.Row) -> str:
     """Say how many attempts in a row ended without a verdict, and how many of the last ones did not even start."""
     unstarted = row["launch_failures"]
@@ -273,6 +253,8 @@ def _used(usage: views.Row) -> str:
     words = [f"{say_tokens(usage['tokens'])} tokens"] if usage["tokens"] else []
     words += [f"${usage['usd']:.2f}"] if usage["usd"] else []
     words += [say_duration(round(usage["seconds"] * 1000))] if usage["seconds"] else []
+    beside = round(usage["beside_seconds"] * 1000)
+    words += [f"and {say_duration(beside)} for setup and judges"] if beside else []
     return ", ".join(words)
 
 
