@@ -20,6 +20,7 @@ from loopr.core.observations import Trouble
 from loopr.core.plan_observations import PlanStands, TipsFound
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until, insist
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
+from loopr.driving.caching import set_up
 from loopr.driving.checkout_only import with_checkout
 from loopr.driving.clashes import NO_CLASH, NOTHING_LEFT, Clashing, found_now, lay_out, left_before, left_now, look_at
 from loopr.driving.handovers import keep_output
@@ -149,7 +150,7 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
     if not is_ready(own, seal):
         if was_ready(own):
             yield Do(lambda: copy_included(ground, spot.folder))
-        yield from run_before(kit, task, spot, setup)
+        yield from set_up(kit, task, ground, spot, setup)
         mark_ready(own, seal)
     written: Made = yield Do(lambda: write(kit, task, spot))
     yield from run_before(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})

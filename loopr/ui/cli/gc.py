@@ -41,10 +41,11 @@ _TAKEN_BACK = ("its commits have not landed", "its commits are nowhere else")
 @click.command("gc")
 @click.option("-n", "--dry-run", is_flag=True, help="say what would go, and why all else is kept; remove nothing")
 @click.option("--forget", metavar="ID|@CONVOY", help="only this: let go what is kept of all in it that is over")
+@click.option("--cache", "cached", is_flag=True, help="only this: what setups have made and is copied into worktrees")
 @click.option("-v", "--verbose", is_flag=True, help="name each thing, also where several are summed up")
 @click.option("-y", "--yes", is_flag=True, help="go on where a person would be asked")
 @framed
-def gc_verb(frame: Frame, dry_run: bool, forget: str | None, verbose: bool, yes: bool) -> None:
+def gc_verb(frame: Frame, dry_run: bool, forget: str | None, *, cached: bool, verbose: bool, yes: bool) -> None:
     """Remove worktrees, branches, refs and run folders that are needed no more; what is not safe elsewhere is kept."""
     workspace = frame.workspace
     workspace.doubt = workspace.in_force.go_by_accepted()
@@ -55,6 +56,9 @@ def gc_verb(frame: Frame, dry_run: bool, forget: str | None, verbose: bool, yes:
         from loopr.ui.cli.forget import Asked, forget_all
 
         forget_all(frame, scene, forget, Asked(dry_run, yes, verbose))
+        return
+    if cached:
+        _forget_cache(frame, scene, dry_run)
         return
     names = in_use(scene)
     runs = [*old_runs(workspace.place.state, names, workspace.settings.logs.keep_days)]
@@ -89,6 +93,23 @@ def _report(
         frame.note(f"{len(kept) - len(told)} more in use")
     if not gone and not kept:
         frame.note("there is nothing to clear away")
+
+
+def _forget_cache(frame: Frame, scene: Scene, dry_run: bool) -> None:
+    """Take away what setups have made and is kept: the next worktree runs its setup again."""
+    from loopr.world.repo.caching import entries, forget_cache
+
+    grounds = grounds_of(frame, scene).values()
+    found = [str(each) for ground in grounds for each in entries(ground)]
+    for ground in () if dry_run else grounds:
+        forget_cache(ground)
+    if frame.as_json:
+        rows = {"removed": [] if dry_run else found, "kept": found if dry_run else [], "forgotten": []}
+        frame.document(views.document(wiring.wall_clock(), {"dry_run": dry_run, **rows}))
+        return
+    frame.lines(f"{'would go' if dry_run else 'removed'}  {each}" for each in found)
+    if not found:
+        frame.note("no setup is kept")
 
 
 def sizes_of(grounds: Mapping[str, Ground], items: Sequence[Item]) -> dict[str, int]:

@@ -56,6 +56,16 @@ def _folders(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
         yield Fault(key, where_of(story, key), message)
 
 
+def _cache(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
+    """What is kept of setups goes by something, and lies nowhere else."""
+    kept = values["worktrees"]["cache"]
+    if bool(kept["key"]) == bool(kept["paths"]):
+        return
+    path = f"worktrees.cache.{'paths' if kept['paths'] else 'key'}"
+    lacks = "key, the files that the setup goes by" if kept["paths"] else "paths, what the setup makes"
+    yield Fault(path, where_of(story, path), f"has no meaning without worktrees.cache.{lacks}")
+
+
 def _queue(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
     """A plan is not deferred before anybody was warned."""
     soft, hard = values["queue"]["soft_limit"], values["queue"]["hard_limit"]
@@ -143,6 +153,7 @@ _RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (ladder.strangers, frozenset({"types", "scheduler", "concurrency", "retry"})),
     (_folders, frozenset({"artifacts", "worktrees"})),
     (_queue, frozenset({"queue"})),
+    (_cache, frozenset({"worktrees"})),
     (_gitless, frozenset({"projects"})),
     (_one_worker, frozenset({"types"})),
     (_escalation, frozenset({"types"})),

@@ -31,6 +31,7 @@ from loopr.world.settings.layers import Story
 from loopr.world.settings.parts import (
     LEFT_OPEN,
     Artifacts,
+    Cache,
     Commits,
     Environment,
     Git,
@@ -325,7 +326,8 @@ def _project_settings(name: str, values: Values) -> ProjectSettings:
 
 def _worktrees(values: Values) -> Worktrees:
     """Build how worktrees are kept."""
-    return Worktrees(_folder(values["dir"]), values["pool"], values["include"], values["setup"])
+    kept = Cache(*(tuple(_folder(each) for each in values["cache"][name]) for name in Cache._fields))
+    return Worktrees(_folder(values["dir"]), values["pool"], values["include"], values["setup"], kept)
 
 
 def _folder(path: str) -> str:

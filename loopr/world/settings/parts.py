@@ -32,6 +32,13 @@ class Artifacts(NamedTuple):
     stamp: bool
 
 
+class Cache(NamedTuple):
+    """What setups make is kept: the committed files that they go by, and all that they make."""
+
+    key: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
 class Worktrees(NamedTuple):
     """How worktrees are kept; `policy.min_free_bytes` says when there is too little disk."""
 
@@ -39,6 +46,7 @@ class Worktrees(NamedTuple):
     pool: int
     include: str | None
     setup: Command | None
+    cache: Cache = Cache()
 
 
 class Git(NamedTuple):

@@ -223,6 +223,7 @@ _HOOKS = block(
     may_decide=flag(False, "True: those that are told of an event may approve, set, adopt, land and accept settings."),
 )
 
+_PATHS = "a list of paths inside the workspace"
 SCHEMA = block(
     "The settings of a workspace.",
     version=whole(1, "The version of this file's format.", 1, 1, "1, the only version that this loopr reads"),
@@ -245,6 +246,11 @@ SCHEMA = block(
         include=Key("text", "The file that lists the ignored files to copy into a worktree; null copies none.",
                     ".worktreeinclude", null=True, pattern=PATH_INSIDE, says="a path inside the workspace"),
         setup=command("Runs once in each worktree before its first attempt."),
+        cache=block(
+            "What `setup` makes, kept and copied into the next worktree, where `setup` does not run then.",
+            key=texts("The committed files that `setup` goes by: where one is another it runs.", _PATHS, PATH_INSIDE),
+            paths=texts("All that `setup` makes; none is no cache.", _PATHS, PATH_INSIDE),
+        ),
     ),
     git=block(
         "Names in git.",
