@@ -19,6 +19,7 @@ from loopr.core.observed import (
     InputGone,
     Observation,
     PlanOffered,
+    StepTook,
 )
 from loopr.core.policy import Policy
 
@@ -32,6 +33,7 @@ __all__ = [
     "InputGone",
     "Observation",
     "PlanOffered",
+    "StepTook",
 ]
 """What stands in `observed.py`; the rest is below."""
 
@@ -90,16 +92,6 @@ class AttemptUsed(Observation):
     loop: str
     attempt: int
     usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class StepTook(Observation):
-    """A step beside the attempt's command is over."""
-
-    loop: str
-    attempt: int
-    step: str
-    ms: int
 
 
 @dataclass(frozen=True, slots=True)

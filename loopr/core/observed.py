@@ -1,4 +1,4 @@
-"""The ground of all observations, and those about files.
+"""The ground of all observations, and those about files and about steps beside a command.
 
 An observation may be late, repeated or stale. Knows no decision; all others are in `observations.py`.
 """
@@ -89,3 +89,13 @@ class DeclaredWritten(Observation):
     digest: str
     artifact: Artifact
     place: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepTook(Observation):
+    """A step beside the attempt's command is over."""
+
+    loop: str
+    attempt: int
+    step: str
+    ms: int
