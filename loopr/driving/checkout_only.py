@@ -30,6 +30,7 @@ from loopr.world.recipes import lines_behind, programs_of, reader, texts_of
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.include import ignored_among, included
 from loopr.world.repo.named import FILL, PLAIN_FILE, in_submodules, is_below, modes_among, only_here
+from loopr.world.repo.ties import ties_among
 from loopr.world.repo.venvs import environment_of, made_anew
 
 _OF_IT = (
@@ -134,7 +135,9 @@ def _not_there(kit: Kit, task: Task, tried: _Tried) -> str:
         cure = made_anew(ground.top, folder, tried.texts)
         return f"{where} loops do not get: `{cure}` in loopr.yml makes one in each worktree"
     if ignored_among(ground.users_door, [name]):
-        return f"{name} was in your checkout, but git ignored it: {ground.include} may name it"
+        tied = next(ties_among(ground.top, [name]), None)
+        way = "worktrees.setup may make it" if tied else f"{ground.include} may name it"
+        return f"{name} was in your checkout, but git ignored it: {way}"
     if modes_among(ground, head_of(ground.top).commit or task.tip, [name]):
         return f"{name} was committed, but not yet {_not_yet_on(ground, task)}"
     return f"{name} was in your checkout, but not committed"

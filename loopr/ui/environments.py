@@ -136,15 +136,13 @@ def left_out_of(outset: Outset, folder: str) -> Iterator[str]:
 
 
 def copied(outset: Outset) -> Iterator[str]:
-    """Say which virtual environments are copied: they run the files of the checkout."""
-    from loopr.world.repo.venvs import environments_among
+    """Say which copied files name the checkout by its path: a loop would go there."""
+    from loopr.world.repo.ties import naming
 
     top = outset.ground.top
-    if top is not None and (folders := environments_among(top, outset.copied)):
-        copies = f"{outset.ground.include} copies {few(folders)}"
-        words = f"{copies}, which runs the checkout's own files;"
-        with_setup, else_so = "leave it to worktrees.setup", f"leave it out there; {_MADE}"
-        yield from _with_cure(outset, words, with_setup, else_so, folders[0])
+    if top is not None and (names := naming(top, outset.copied)):
+        path = "the whole path of your checkout"
+        yield f"{outset.ground.include} copies {few(names)}, which names {path}; loops would go there"
 
 
 def _with_cure(

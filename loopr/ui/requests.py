@@ -21,6 +21,7 @@ from loopr.core.shared import Bound
 from loopr.engine import Engine
 from loopr.errors import Deferred, NotFound, PlanError, Problem, SettingsError, UserError
 from loopr.payers import no_project
+from loopr.ui.copies import check_copies
 from loopr.ui.elsewhere import astray, check_judges
 from loopr.ui.enqueued import Enqueued, loops_of, summary
 from loopr.ui.hazards import filter_problems
@@ -113,8 +114,6 @@ def enqueue(
     fresh = (bound is None or bound.digest != plan.digest) and not is_put_off(engine, bound, plan, word)
     _check_project(workspace, plan)
     repo, top = _home(engine, workspace, plan)
-    if loop is None and top is not None:
-        _check_repository(workspace, plan, repo, top)
     foretold: dict[str, Any] = {}
     cleared = loop is not None and bool(loop.artifact) and engine.hands.digest_of(plan.id, loop.type) is None
     if fresh:
@@ -212,9 +211,17 @@ def _check_project(workspace: Workspace, plan: Plan) -> None:
 
 
 def _home(engine: Engine, workspace: Workspace, plan: Plan) -> tuple[str, Path | None]:
-    """Return the repository of a plan, and its top: the one that it began in, else that of its project."""
+    """Return the repository of a plan, and its top: the one that it began in, else that of its project.
+
+    One whose loops could get no sound worktree is refused.
+    """
     bound = engine.forest.shared.plans.get(plan.id)
-    return (bound.repo, None) if bound is not None else workspace.repository(plan.artifact.project)
+    home = workspace.repository(plan.artifact.project) if bound is None else (bound.repo, None)
+    repo, top = home
+    if plan.id not in engine.forest.loops and top is not None:
+        _check_repository(workspace, plan, repo, top)
+    check_copies(engine.forest, workspace, plan.artifact.project, repo)
+    return home
 
 
 def _check_repository(workspace: Workspace, plan: Plan, repo: str, top: Path) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from loopr.world.repo.ground import Ground
 
 MOST_LOOPS = 200
+_MADE_THERE = "loops find it where worktrees.setup makes it"
 _WRITTEN = re.compile(r">\s*[^\s;&|<>()]+")
 
 
@@ -85,6 +86,7 @@ def _only_here(
     """
     from loopr.world.repo.include import ignored_among
     from loopr.world.repo.named import in_submodules, is_below, only_here
+    from loopr.world.repo.ties import ties_among
     from loopr.world.repo.venvs import environment_of
 
     ground, top, copies = outset.ground, outset.ground.top, set(outset.copied)
@@ -100,7 +102,10 @@ def _only_here(
         then = "loops work on what is committed, so commit first"
         yield f"not committed as here: {few(edited)}; {then}"
     yield from behind(late)
-    if ignored:
+    tied = [each.place for each in ties_among(top, ignored)] if top is not None else []
+    if tied:
+        yield f"ignored by git, and leads back into the checkout: {few(tied)}; {_MADE_THERE}"
+    if ignored := [each for each in ignored if each not in tied]:
         unless = "; unless worktrees.setup makes them," if outset.is_set_up else ";"
         get = f"loops get the checkout's own if {ground.include} names it"
         yield f"ignored by git: {few(ignored)}{unless} {get}, and none from another loop"

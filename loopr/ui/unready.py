@@ -86,6 +86,7 @@ def unready(scene: Scene, workspace: Workspace, plan: Plan) -> Problem | None:
 def _unshared(ground: Ground, begun: Mapping[str, Begun]) -> Problem | None:
     """Say which files that commands begin are ignored by git, so that no loop has them."""
     from loopr.world.repo.include import ignored_among, included
+    from loopr.world.repo.ties import ties_among
     from loopr.world.repo.venvs import environment_of
 
     ignored = set(ignored_among(ground.users_door, [*begun]))
@@ -95,7 +96,9 @@ def _unshared(ground: Ground, begun: Mapping[str, Begun]) -> Problem | None:
         return None
     first = next(at for path, at in begun.items() if path in lost)
     message = f"{first.key}: git ignores {few(sorted(lost))}, which no loop gets from another"
-    mend = f"make it in the same command, or name it in {ground.include}"
+    tied = ground.top is not None and next(ties_among(ground.top, sorted(lost)), None)
+    way = "make it in worktrees.setup" if tied else f"name it in {ground.include}"
+    mend = f"make it in the same command, or {way}"
     return Problem(message, first.where, f"{mend}; --yes starts it as it is")
 
 

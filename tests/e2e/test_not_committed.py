@@ -197,6 +197,26 @@ def test_a_recipe_that_names_a_virtual_environment(repo: Repo) -> None:
     assert ".venv/bin/pip install -r requirements.txt pytest" in found
 
 
+def test_no_loop_works_with_a_copied_environment(repo: Repo) -> None:
+    """A list of copies that names one since the start parks the loop; nothing of it has run."""
+    environment(repo)
+    repo.settings("types:\n  plan: {child: code}\n  code: {run: touch x, check: 'true'}\n")
+    repo.loopr("start", "--no-run", "plan.md")
+    repo.write({".worktreeinclude": ".venv/\n"})
+    repo.loopr("run", code=1)
+    loop = repo.loops()["demo/a"]
+    told = ".worktreeinclude:1 copies .venv, a virtual environment"
+    assert (loop["status"], told in loop["reason"]) == ("parked", True), loop
+    assert "`loopr doctor` names the setting that makes it in each worktree" in loop["reason"]
+    seen = repo.loopr("doctor", code=78).out
+    assert told in seen
+    assert 'worktrees: {setup: "python -m venv .venv && .venv/bin/pip install pytest"}' in seen
+    (repo.root / ".worktreeinclude").unlink()
+    repo.loopr("reset", "demo")
+    repo.loopr("run")
+    assert repo.statuses()["demo/a"] == "complete"
+
+
 @pytest.mark.parametrize(
     ("setup", "told"),
     [

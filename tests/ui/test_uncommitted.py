@@ -160,20 +160,46 @@ def test_a_setup_that_does_not_name_the_folder(desk: Desk) -> None:
     assert f"neither committed nor here: gone.sh, Makefile; {fails}" in said
 
 
-@pytest.mark.parametrize("words", [".venv", ".venv/bin/*"])
-def test_a_copied_virtual_environment(desk: Desk, words: str) -> None:
-    """One that the list of copies names runs the checkout's own files, which is told."""
+@pytest.mark.parametrize("words", [".venv", ".venv/bin/*", "# ours\n\n.v*"])
+def test_a_virtual_environment_in_the_list_of_copies(desk: Desk, words: str) -> None:
+    """A start is refused with the line that names it, and with the setting that makes one."""
     environment(desk)
     desk.write(".worktreeinclude", f"{words}\n")
     commit(desk, ".gitignore", ".worktreeinclude")
-    told = ".worktreeinclude copies .venv, which runs the checkout's own files"
-    assert f"{told}; leave it out there" in (said := said_of(desk, ".venv/bin/pytest"))
-    assert MADE in said
-    assert "in a virtual environment" not in said
-    said = said_of(desk, "true", settings=MADE + "\n")
-    assert f"{told}; leave it to worktrees.setup" in said
+    entry = "{id: a, run: 'true', check: .venv/bin/pytest}"
+    path = desk.write("plan.md", f"---\nid: p\nspecs: [{entry}]\n---\n")
+    told = f".worktreeinclude:{words.count(chr(10)) + 1} copies .venv, a virtual environment"
+    for verb in (("start", "--dry-run"), ("start", "--no-run"), ("start",)):
+        answer = desk(*verb, path)
+        assert (answer.code, told in answer.err) == (78, True), answer
+        assert f"leave it out there; add to loopr.yml, so that each worktree makes one: `{MADE}`" in answer.err
+    assert not (desk.folder / "specs/p").exists()
+    desk.write("loopr.yml", f"version: 1\n{MADE}\n")
+    assert "leave it out there; worktrees.setup makes it in each worktree" in desk("start", path).err
     desk.write(".worktreeinclude", ".env\n")
-    assert "copies" not in said_of(desk, "true")
+    assert desk("start", "--dry-run", path).code == 0
+
+
+def test_a_copied_file_that_names_the_checkout(desk: Desk) -> None:
+    """It is told: a loop that goes by it would work in the checkout."""
+    desk.write(".gitignore", ".env\n.other\n")
+    desk.write(".worktreeinclude", ".env\n.other\n")
+    desk.write(".env", f"DATA={desk.folder}/data\n")
+    desk.write(".other", f"DATA={desk.folder}-not/data\n")
+    commit(desk, ".gitignore", ".worktreeinclude")
+    said = said_of(desk, "true")
+    assert ".worktreeinclude copies .env, which names the whole path of your checkout" in said
+
+
+def test_a_script_that_leads_back_is_not_proposed_for_a_copy(desk: Desk) -> None:
+    """A program whose first line is one of the checkout's needs a setup; a plain one may be copied."""
+    desk.write(".gitignore", "tools/bin/\n")
+    for name, first in (("a", f"{desk.folder}/py/bin/python"), ("b", "/bin/sh")):
+        desk.write(f"tools/bin/{name}", f"#!{first}\n").chmod(0o755)
+    commit(desk, ".gitignore")
+    said = said_of(desk, "true", "tools/bin/a && tools/bin/b")
+    assert "leads back into the checkout: tools/bin/a; loops find it where worktrees.setup" in said
+    assert "ignored by git: tools/bin/b; loops get the checkout's own if .worktreeinclude" in said
 
 
 # --- scripts --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The check of what loops work from: files that are others on the base of their plan by now.
+"""The checks of what loops work from: inputs that are others by now, and files that are copied.
 
 Must never know what else is wrong with a plan, nor take over a base.
 """
@@ -6,15 +6,24 @@ Must never know what else is wrong with a plan, nor take over a base.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loopr.core.inputs import has_inputs
+from loopr.core.policy import DEFAULT_PROJECT, OWN_REPO
 from loopr.errors import LooprError
 from loopr.ui.bases import look
 from loopr.ui.checkup.rows import Finding
 from loopr.ui.checkup.waits import BROKEN_ROW
 from loopr.ui.collecting import collecting
+from loopr.ui.copies import ground_with_copies, leading_back
+from loopr.ui.environments import few
+from loopr.ui.names import counted
 from loopr.wiring import Workspace
 from loopr.world.settings import Settings
+
+if TYPE_CHECKING:
+    from loopr.world.repo.ground import Ground
 
 MOST_NAMED = 10
 
@@ -42,5 +51,39 @@ def _tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
         yield Finding("tests", None, fact, way)
 
 
-CHECKS = (("inputs", _inputs), ("tests", _tests))
+def _copies(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """Check that what is copied into worktrees does not lead back into the checkout."""
+    try:
+        scene = workspace.look().scene
+    except (LooprError, *BROKEN_ROW):  # told by those who look at the journal
+        return
+    from loopr.grounds import repos  # slow to import
+
+    for repo in repos(workspace):
+        named = (name for name, each in settings.projects.items() if each.repo == repo)
+        project = DEFAULT_PROJECT if repo == OWN_REPO else next(named)
+        ground = ground_with_copies(scene, workspace, repo)
+        if ground is not None and ground.top is not None:
+            yield from _of_ground(workspace, project, ground, ground.top)
+
+
+def _of_ground(workspace: Workspace, project: str, ground: Ground, top: Path) -> Iterator[Finding]:
+    """Check the files of one checkout that are copied."""
+    from loopr.world.repo.include import included
+    from loopr.world.repo.ties import naming
+
+    if problems := leading_back(workspace, project, ground):
+        yield from (Finding("copies", False, f"{each.where} {each.message}", each.hint) for each in problems)
+        return
+    copies = included(ground)
+    names = naming(top, copies)
+    if names:
+        text = f"{ground.include} copies {few(names)}, which names the whole path of your checkout"
+        yield Finding("copies", None, text, "a loop would go there: write paths that hold in each worktree")
+    else:
+        text = f"{counted(len(copies), 'file')} of your checkout for each worktree, by {ground.include}"
+        yield Finding("copies", True, text)
+
+
+CHECKS = (("inputs", _inputs), ("tests", _tests), ("copies", _copies))
 """What is checked, by the name under which it is told."""

@@ -24,7 +24,9 @@ def environment_of(top: Path, path: str) -> str:
 def environments_among(top: Path, paths: Iterable[str]) -> list[str]:
     """List the virtual environments that some files of a checkout lie in."""
     folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
-    return list(dict.fromkeys(filter(None, (environment_of(top, f"{each}/-") for each in folders))))
+    above = (each for folder in folders for each in PurePosixPath(f"{folder}/-").parents)
+    names = dict.fromkeys(str(each) for each in above if str(each) != ".")
+    return [each for each in names if (top / each / MARK).is_file()]
 
 
 def made_anew(top: Path, folder: str, texts: Iterable[str] = ()) -> str:
