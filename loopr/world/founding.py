@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from loopr.errors import Problem, SettingsError, WorldError
 
 _STARTER = Path(__file__).with_name("starter.yml")
-_HINT = "  # and what judges its work, on the tree that would land:  code: {agent: …, check: make test}"
+_NONE: Mapping[str, Sequence[str]] = {}
 _PERMISSIONS = "check its owner, its permissions and whether the file system is mounted read-only"
 
 
@@ -34,16 +34,15 @@ class Step(NamedTuple):
             raise WorldError(f"{self.name} cannot be made: {error.strerror or error}", hint=_PERMISSIONS) from error
 
 
-def starter(agent: str = "", types: Sequence[str] = ()) -> str:
-    """Return the settings file that a workspace begins with; an agent works for these types, if one is named."""
+def starter(blocks: Mapping[str, Sequence[str]] = _NONE) -> str:
+    """Return the settings file that a workspace begins with, these blocks in the place of its examples."""
     text = _STARTER.read_text(encoding="utf-8")
-    if not agent:
-        return text
-    head, _, rest = text.partition("#types:\n")
-    *_, behind = rest.partition("\n\n")
-    width = max(map(len, types)) + 1
-    lines = [f"  {f'{name}:':{width}} {{agent: {agent}}}" for name in types]
-    return head + "\n".join(["types:", *lines, _HINT, "", behind])
+    for name, lines in blocks.items():
+        head, mark, rest = text.partition(f"#{name}:\n")
+        behind = rest.partition("\n\n")[2] if mark else ""
+        own = "".join(f"{each}\n" for each in lines)
+        text = f"{head}{own}\n{behind}".rstrip("\n") + "\n" if mark else f"{text}\n{own}"
+    return text
 
 
 def file_step(root: Path, name: str, text: str) -> Step:

@@ -93,6 +93,10 @@ class GitFacts:
         said = self._ask("ls-files", "-z", "--", f":(top,attr:filter={name})")
         return [each for each in said.out.split("\0") if each]
 
+    def files_of(self, commit: str) -> list[str]:
+        """List the files of a commit."""
+        return self._ask("ls-tree", "-r", "-z", "--name-only", commit).out.split("\0")[:-1]
+
     def is_ignored(self, path: Path) -> bool:
         """Say whether git ignores a path, which need not exist."""
         return self._ask("check-ignore", "--quiet", "--", str(path)).code == 0

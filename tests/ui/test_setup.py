@@ -248,7 +248,7 @@ def test_the_starter_is_sound(tmp_path: Path) -> None:
     (tmp_path / "loopr.yml").write_text(starter())
     assert loopr("-C", tmp_path, "config", "check").code == 0
     in_use, settings = re.subn(r"^#(?=(  +)?[a-z_]+:)", "", starter(), flags=re.MULTILINE)
-    assert settings == 13
+    assert settings == 15
     (tmp_path / "loopr.yml").write_text(in_use)
     done = loopr("-C", tmp_path, "config", "check")
     assert (done.code, done.out) == (0, "the settings are sound\n")
@@ -256,7 +256,7 @@ def test_the_starter_is_sound(tmp_path: Path) -> None:
 
 def test_a_file_that_init_made_can_be_set(tmp_path: Path) -> None:
     """A key that is set in the starter lands there with all its comments kept."""
-    loopr("-C", tmp_path, "init")
+    (tmp_path / "loopr.yml").write_text(starter())
     assert loopr("-C", tmp_path, "set", "concurrency.max_loops", "8").code == 0
     assert loopr("-C", tmp_path, "config", "show", "concurrency.max_loops").out == "8\n"
     kept = [line for line in (tmp_path / "loopr.yml").read_text().splitlines() if line.startswith("#")]
@@ -291,38 +291,99 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
 # --- what init finds ----------------------------------------------------------------------------------------------
 
 
-def test_init_says_who_could_work_and_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test command and an installed agent are proposed once, as lines to type, and nothing is set by itself."""
+def committed(folder: Path, files: dict[str, str]) -> Path:
+    """Make a repository with some files."""
+    repo = repository(folder)
+    for name, text in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(text)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "files")
+    return repo
+
+
+def set_to(repo: Path, key: str) -> str:
+    """Return the value that a key has by the settings file that init has made."""
+    assert loopr("config", "check", "-C", repo).code == 0
+    return loopr("-C", repo, "config", "show", key).out.strip().strip('"')
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder of programs that is searched before all others."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def program_in(folder: Path, name: str) -> None:
+    """Make a program that does nothing."""
+    (folder / name).write_text("#!/bin/sh\n")
+    (folder / name).chmod(0o755)
+
+
+def test_init_writes_what_judges_and_says_who_could_work(tmp_path: Path, path: Path) -> None:
+    """A committed suite judges from then on, with its reason; an agent is only proposed."""
+    repo = committed(tmp_path / "repo", {"Makefile": "test:\n\ttrue\n", "CHANGES.md": ""})
+    program_in(path, "claude")
+    said = loopr("init", "-C", repo)
+    assert "check  `make test`, as Makefile says\n" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert set_to(repo, "types.code.check") == "make test"
+    text = (repo / "loopr.yml").read_text()
+    assert "    check: make test  # Makefile\n" in text
+    assert text.endswith("#  union: [CHANGES.md]\n")
+    assert "claude is installed: `loopr set types.code.agent claude` lets it work, likewise for spec, phase" in said.err
+    assert "`loopr doctor --try`" in said.err
+    assert "specs/ holds the tree as files: commit it or have git ignore it" in said.err
+    assert loopr("init", "-C", repo).out == "everything is there already\n"
+
+
+def test_a_dry_run_says_what_would_be_proposed(tmp_path: Path) -> None:
+    """With -n, and with --json, the proposals are told and nothing is written."""
+    repo = committed(tmp_path / "repo", {"Makefile": "check:\n\ttrue\n"})
+    assert "`make check`, as Makefile says" in loopr("init", "-n", "-C", repo).out
+    rows = loopr("init", "-n", "--json", "-C", repo).document["proposals"]
+    assert rows == [{"key": "check", "value": "make check", "why": "Makefile", "used": True}]
+    assert not (repo / "loopr.yml").exists()
+
+
+def test_what_is_not_committed_is_no_judge_yet(tmp_path: Path) -> None:
+    """A runner's file that no worktree has stands as a comment, with the reason."""
     repo = repository(tmp_path / "repo")
     (repo / "Makefile").write_text("test:\n\ttrue\n")
-    program = tmp_path / "bin/claude"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    said = loopr("init", "-C", repo).err
-    assert (
-        "`make test` runs the tests, as Makefile says: `loopr set types.code.check 'make test'` lets them judge" in said
-    )
-    assert "claude is installed: `loopr set types.code.agent claude` lets it work, likewise for spec, phase" in said
-    assert "specs/ holds the tree as files: commit it or have git ignore it" in said
-    assert (repo / "loopr.yml").read_text() == starter()
-    assert "make test" not in loopr("init", "-C", repo).err
-    for line in ("types.code.check=make test", "types.code.agent=claude"):
-        assert loopr("set", "-C", repo, *line.split("=")).code == 0
-    assert loopr("config", "check", "-C", repo).code == 0
+    said = loopr("init", "-C", repo).out
+    assert "`make test` (Makefile: not committed yet)" in said.replace("\n       ", " ")
+    assert "#    check: make test  # Makefile: not committed yet\n" in (repo / "loopr.yml").read_text()
+    assert set_to(repo, "types.code.check") == "null"
+
+
+def test_a_python_project_gets_an_environment_in_each_worktree(tmp_path: Path) -> None:
+    """What a setup makes is ignored, and the first plan is judged by it, in the tree that would land."""
+    files = {
+        "requirements.txt": "",
+        "pytest.ini": "[pytest]\n",
+        "test_x.py": "import x\n",
+        "x.py": "",
+    }
+    repo = committed(tmp_path / "repo", files)
+    loopr("init", "-C", repo)
+    assert set_to(repo, "types.code.check") == ".venv/bin/python -m pytest -q"
+    setup = "python -m venv .venv && .venv/bin/pip install -r requirements.txt pytest"
+    assert set_to(repo, "worktrees.setup") == setup
+    assert excluded(repo) == ["/worktrees/", ".loopr/", ".venv/", "*.egg-info/", "__pycache__/"]
 
 
 @pytest.mark.parametrize("kind", ["plain", "active", "none", "elsewhere"])
-def test_init_says_how_worktrees_get_an_environment(
+def test_the_environment_is_that_of_the_checkout(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    """A virtual environment of the checkout is in no worktree: what makes one is proposed."""
-    repo = repository(tmp_path / "repo")
-    (repo / "Makefile").write_text("test:\n\ttrue\n")
-    (repo / "pyproject.toml").write_text("[project]\nname = 'x'\nversion = '1'\n")
+    """A virtual environment of the checkout is in no worktree: each makes one at the same place."""
+    files = {"pyproject.toml": "[project]\nname = 'x'\nversion = '1'\n", ".gitignore": "venv\n.venv\ntools\n"}
+    repo = committed(tmp_path / "repo", files | {"tests/test_x.py": ""})
     name = {"plain": "venv", "active": ".venv", "none": ".venv", "elsewhere": "tools/own"}[kind]
     site = repo / name / "lib/python3.11/site-packages"
     if kind != "none":
@@ -331,46 +392,30 @@ def test_init_says_how_worktrees_get_an_environment(
     if kind == "active":
         (site / "x.pth").write_text(f"{repo}\n")
         monkeypatch.setenv("PATH", f"{repo / name / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    said = loopr("init", "-C", repo).err
-    how = "which is active and runs the checkout's own files; " if kind == "active" else ""
-    setup = f"python -m venv {name} && {name}/bin/pip install -e ."
-    words = f"loops do not get {name}{', ' if how else '; '}{how}add to loopr.yml, so"
-    line = f'{words} that each worktree makes one: `worktrees: {{setup: "{setup}"}}`'
-    assert (line in said) == (kind in ("plain", "active")), said
-    assert ("loops do not get" in said) == (kind in ("plain", "active"))
+    loopr("init", "-C", repo)
+    at = ".venv" if kind == "elsewhere" else name
+    assert set_to(repo, "worktrees.setup") == f"python -m venv {at} && {at}/bin/pip install -e . pytest"
+    assert set_to(repo, "types.code.check") == f"{at}/bin/python -m pytest -q"
 
 
-@pytest.mark.parametrize("named", ["python -m pytest", "env/bin/python -m pytest"])
-def test_init_proposes_an_environment_in_a_fresh_clone(tmp_path: Path, named: str) -> None:
-    """One is proposed to a project with needs, unless its tests make it."""
-    repo = repository(tmp_path / "repo")
-    (repo / "Makefile").write_text(f"test:\n\t{named}\n")
-    (repo / "requirements.txt").write_text("flask\n")
-    at = "env" if named.startswith("env") else ".venv"
-    setup = f"python -m venv {at} && {at}/bin/pip install -r requirements.txt pytest"
-    said = loopr("init", "-C", repo).err
-    words = "worktrees begin without what the project needs; add to loopr.yml, so that each makes"
-    assert f'{words} an environment: `worktrees: {{setup: "{setup}"}}`' in said
-    (repo / "loopr.yml").unlink()
-    (repo / "Makefile").write_text("test:\n\tuv run pytest\n")
-    assert words not in loopr("init", "-C", repo).err
+def test_an_agent_that_is_named_works(tmp_path: Path, path: Path) -> None:
+    """An agent that was named works for each type; what judges the last one stands beside it."""
+    repo = committed(tmp_path / "repo", {"Makefile": "test:\n\ttrue\n"})
+    program_in(path, "claude")
+    assert "code.agent" not in loopr("init", "-C", repo, "--agent", "claude").err
+    assert set_to(repo, "types.code.check") == "make test"
+    assert {set_to(repo, f"types.{each}.agent") for each in ("spec", "phase", "code")} == {"claude"}
 
 
-def test_an_agent_that_is_named_is_not_proposed(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """An agent that was named works already: only what could judge its work is proposed."""
-    repo = repository(tmp_path / "repo")
-    (repo / "Makefile").write_text("test:\n\ttrue\n")
-    program = tmp_path / "bin/claude"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    said = loopr("init", "-C", repo, "--agent", "claude").err
-    assert "code.agent" not in said
-    assert "`loopr set types.code.check 'make test'` lets them judge" in said
+def test_what_git_does_for_a_person_is_told(tmp_path: Path) -> None:
+    """Hooks and signatures of commits, and files that git-lfs keeps, are named."""
+    repo = committed(tmp_path / "repo", {".gitattributes": "*.bin filter=lfs\n"})
+    program_in(repo / ".git/hooks", "pre-commit")
+    git(repo, "config", "commit.gpgsign", "true")
+    said = loopr("init", "-C", repo).out
+    assert "hooks  pre-commit: git runs them for your commits, loopr does not\n" in said
+    assert "signs  commit.gpgsign" in said
+    assert ("lfs    files are kept by git-lfs" in said) == (shutil.which("git-lfs") is None)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopr.world.suites import Suite, suite_of
+from loopr.world.suites import Suite, suites_of
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,24 @@ from loopr.world.suites import Suite, suite_of
         ({"pyproject.toml": "[project]\nname = 'x'\n"}, None),
         ({"Cargo.toml": ""}, Suite("cargo test", "Cargo.toml")),
         ({"go.mod": "module x\n"}, Suite("go test ./...", "go.mod")),
+        ({"runtests.py": ""}, Suite("python runtests.py", "runtests.py")),
+        ({"configure": "for file in Makefile\n"}, Suite("./configure && make check", "configure")),
+        ({"CMakeLists.txt": "project(x)\n"}, None),
+        (
+            {"CMakeLists.txt": "include(CTest)\n"},
+            Suite("cmake -B build && cmake --build build && ctest --test-dir build", "CMakeLists.txt"),
+        ),
     ],
 )
 def test_what_runs_the_tests(tmp_path: Path, files: dict[str, str], found: Suite | None) -> None:
     """A target of make comes first, then what a file of the language says; whatever cannot be read says nothing."""
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    assert suite_of(tmp_path) == found
+    assert next(suites_of(tmp_path), None) == found
 
 
 def test_what_is_no_file_says_nothing(tmp_path: Path) -> None:
     """A folder of that name, or one too large to be meant, is passed by."""
     (tmp_path / "Makefile").mkdir()
     (tmp_path / "pyproject.toml").write_text("[tool.pytest]\n" + "#" * 1_000_000)
-    assert suite_of(tmp_path) is None
+    assert [*suites_of(tmp_path)] == []

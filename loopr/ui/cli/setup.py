@@ -6,6 +6,8 @@ Knows what a workspace consists of. Must never know how a file is written, nor w
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import click
 
@@ -15,17 +17,29 @@ from loopr.ui.anew import begin_anew
 from loopr.ui.cli.apart import choose_folder, set_folder
 from loopr.ui.cli.frame import Frame, framed
 from loopr.ui.collecting import collecting
+from loopr.ui.drafting import Proposal, blocks_of, drafted, makes
 from loopr.ui.gate import pass_gate
-from loopr.ui.proposing import proposals
+from loopr.ui.proposing import agents_here, seen
 from loopr.ui.strangers import free_folder, known_plans, remarks_on, strangers
+from loopr.ui.surveying import survey, unignored
 from loopr.wiring import Workspace, wall_clock
 from loopr.world.founding import Step, check_room, file_step, folder_step, ignore_line, lines_step, starter
 from loopr.world.place import SETTINGS_FILE, Place, common_git_dir, is_remembered, own_git_dir, remember_place
 from loopr.world.repo.ground import HEADS
 
-PLAN = "plan.md"
+PLAN, WIDTH = "plan.md", 80
+DRY_RUN = f"loopr start --dry-run {PLAN}"
 TREE = "holds the tree as files: commit it or have git ignore it, loopr works from what lies there"
 FOLDER_KEY = "artifacts"
+
+
+class _Draft(NamedTuple):
+    """The settings that are proposed, their text, what a setup makes beside files of git, and what is told."""
+
+    proposals: Sequence[Proposal] = ()
+    blocks: Mapping[str, Sequence[str]] = {}
+    makes: Sequence[str] = ()
+    told: Sequence[tuple[str, str]] = ()
 
 
 @click.command("init")
@@ -45,31 +59,73 @@ def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes
     if agent is not None:
         workspace.settings.preset(agent)
     chosen, beside = _folder(frame, workspace, ask=not dry_run)
-    steps = _steps(workspace, agent or "", chosen)
+    _check_place(workspace, chosen)
+    draft = _draft(workspace, agent or "")
+    steps = _steps(workspace, draft, chosen)
     missing = [step for step in steps if not step.done]
     for step in missing if not dry_run else ():
         step.take()
     made, kept = ([step.name for step in steps if step.done is done] for done in (False, True))
-    remarks, command = [*_remarks(frame, workspace), *beside], f"loopr start --dry-run {PLAN}"
+    remarks = [*_remarks(frame, workspace), *beside]
     if SETTINGS_FILE in made and not dry_run:
         workspace.in_force.forget()  # the new settings count now
-        remarks += proposals(workspace)
+        remarks += agents_here(workspace)
     specs = chosen or workspace.settings.artifacts.dir
     if f"{specs}/" in made and workspace.place.repository is not None:
         remarks.append(f"{specs}/ {TREE}")
     if agent is not None and SETTINGS_FILE in kept:
         remarks.append(f"{SETTINGS_FILE} is there, and kept: say `agent: {agent}` in its types yourself")
     if frame.as_json:
-        root = str(workspace.place.root)
-        body = {"workspace": root, "dry_run": dry_run, "made": made, "kept": kept, "remarks": remarks, "next": command}
+        root, rows = str(workspace.place.root), [each._asdict() for each in draft.proposals]
+        body = {"workspace": root, "dry_run": dry_run, "made": made, "kept": kept, "proposals": rows}
+        body |= {"remarks": remarks, "next": DRY_RUN}
         frame.document(views.document(wall_clock(), body))
         return
     _tell(frame, made, kept, "would make" if dry_run else "made")
+    _tell_draft(frame, draft)
     for each in remarks:
         frame.note(render.plain(each))
     if not dry_run:
-        there = (workspace.place.root / PLAN).is_file()
-        frame.note(f"next: {'' if there else f'write {PLAN}, then '}`{command}` shows what it comes to")
+        _tell_next(frame, draft)
+
+
+def _check_place(workspace: Workspace, chosen: str) -> None:
+    """Refuse a place that cannot be a workspace, before anything is made; its tree may be in a `chosen` folder."""
+    place, settings = workspace.place, workspace.settings
+    if place.repository is not None and not (place.repository / ".git").exists():
+        hint = "add a checkout with `git worktree add`, and call `loopr init` there"
+        raise SettingsError(f"{place.repository} is a repository without a checkout", hint=hint)
+    check_room(place.root, [SETTINGS_FILE], [chosen or settings.artifacts.dir, settings.worktrees.dir])
+
+
+def _draft(workspace: Workspace, agent: str) -> _Draft:
+    """Propose the settings that the repository is likely to want, where it has none yet."""
+    if (workspace.place.root / SETTINGS_FILE).is_file():
+        return _Draft()
+    found = survey(workspace)
+    proposals = drafted(found.facts)
+    own = makes(found.facts, proposals)
+    return _Draft(
+        proposals=proposals,
+        blocks=blocks_of(proposals, [*workspace.settings.types], agent),
+        makes=unignored(workspace, own),
+        told=[*seen(found, proposals)],
+    )
+
+
+def _tell_draft(frame: Frame, draft: _Draft) -> None:
+    """Say what was seen of the repository, and what the settings make of it."""
+    size = max((len(head) for head, _ in draft.told), default=0)
+    for head, text in draft.told:
+        frame.lines(render.wrap(f"{head:{size}}  ", render.plain(text), WIDTH))
+
+
+def _tell_next(frame: Frame, draft: _Draft) -> None:
+    """Say what to type now."""
+    if any(each.used for each in draft.proposals):
+        frame.note("`loopr doctor --try` runs setup and check once, and sees whether the check would notice a fault")
+    there = (frame.workspace.place.root / PLAN).is_file()
+    frame.note(f"next: {'' if there else f'write {PLAN}, then '}`{DRY_RUN}` shows what it comes to")
 
 
 def _folder(frame: Frame, workspace: Workspace, *, ask: bool) -> tuple[str, list[str]]:
@@ -113,31 +169,27 @@ def _tell(frame: Frame, made: list[str], kept: list[str], word: str) -> None:
     frame.lines(render.plain(line) for line in lines)
 
 
-def _steps(workspace: Workspace, agent: str, chosen: str) -> list[Step]:
-    """List what a workspace has; refuse where it cannot be. The folder of the tree may be `chosen` just now."""
+def _steps(workspace: Workspace, draft: _Draft, chosen: str) -> list[Step]:
+    """List what a workspace has; the folder of the tree may be `chosen` just now."""
     place, settings = workspace.place, workspace.settings
-    if place.repository is not None and not (place.repository / ".git").exists():
-        hint = "add a checkout with `git worktree add`, and call `loopr init` there"
-        raise SettingsError(f"{place.repository} is a repository without a checkout", hint=hint)
     specs, worktrees = chosen or settings.artifacts.dir, settings.worktrees.dir
-    check_room(place.root, [SETTINGS_FILE], [specs, worktrees])
     own = f"\n{FOLDER_KEY}: {{dir: {specs}}}\n" if chosen else ""
     return [
-        file_step(place.root, SETTINGS_FILE, starter(agent, list(settings.types)) + own),
+        file_step(place.root, SETTINGS_FILE, starter(draft.blocks) + own),
         folder_step(place.root, specs),
         folder_step(place.root, worktrees),
-        *_ignoring(place, worktrees),
+        *_ignoring(place, worktrees, draft.makes),
         Step(f"{_name(place, place.state)}/", is_remembered(place), lambda: remember_place(place)),
     ]
 
 
-def _ignoring(place: Place, worktrees: str) -> list[Step]:
-    """Have git ignore what is loopr's, in every checkout of the repository; the .loopr/ of each worktree too."""
+def _ignoring(place: Place, worktrees: str, makes: Sequence[str]) -> list[Step]:
+    """Have git ignore what is loopr's and what a setup makes, in every checkout of the repository."""
     if place.repository is None:
         return []
     exclude = common_git_dir(place.repository) / "info" / "exclude"
     folder = (place.root / worktrees).relative_to(place.repository).as_posix()
-    return [lines_step(exclude, _name(place, exclude), [ignore_line(folder), ".loopr/"])]
+    return [lines_step(exclude, _name(place, exclude), [ignore_line(folder), ".loopr/", *makes])]
 
 
 def _name(place: Place, path: object) -> str:

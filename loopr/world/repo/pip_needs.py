@@ -21,6 +21,7 @@ _MOST_NAMED, _MOST_BYTES = 8, 1_000_000
 _KIND = "(?:dev|devel|develop|development|test|tests|testing)"
 _FOR_TESTS = re.compile(rf"requirements[-_.]{_KIND}\.txt|{_KIND}[-_.]requirements\.txt")
 _WITHIN = re.compile(rf"(?:requirements[-_.])?{_KIND}\.txt")
+_TESTS = re.compile(r"(?:^|[-_./])(?:test|tests|testing)[-_.]")
 _TOOLS = "pytest|tox|nox|coverage|mypy|ruff|black|flake8|pylint|isort|pyright|hypothesis"
 _TOOL = re.compile(rf"""(?:^|[\s;&|(/'"`@]|-m)(?P<name>{_TOOLS})(?![\w./=-])""", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -170,10 +171,18 @@ def _lists(top: Path) -> dict[str, _Listed]:
 
 
 def _for_tests(lists: Mapping[str, _Listed]) -> list[str]:
-    """List the lists of requirements for development, but for those that another one includes."""
+    """List the lists of requirements for development, but for those that another one includes.
+
+    In the place of one that includes a list for tests stands that one: it is smaller, and fits sooner.
+    """
     dev = [each for each in lists if each != _LIST]
     included = {name for each in dev for name in lists[each].lists - {each}}
-    return [each for each in dev if each not in included]
+    found = dict[str, None]()
+    for each in dev:
+        tests = [name for name in dev if name in lists[each].lists and _TESTS.search(name)]
+        if each not in included:
+            found.update(dict.fromkeys(tests if tests and not _TESTS.search(each) else [each]))
+    return list(found)
 
 
 def _listed(top: Path, name: str, above: frozenset[str]) -> _Listed:

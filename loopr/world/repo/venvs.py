@@ -34,10 +34,16 @@ def made_anew(top: Path, folder: str, texts: Iterable[str] = ()) -> str:
 
     It installs the needs of the project's tests, and the tools that texts of commands name besides.
     """
+    steps = steps_anew(top, folder, texts)
+    return f"worktrees: {{setup: {json.dumps(steps, ensure_ascii=False)}}}"
+
+
+def steps_anew(top: Path, folder: str, texts: Iterable[str] = ()) -> str:
+    """Write the commands that make such an environment, as one text for the shell."""
     at = shlex.quote(folder)
     there = ("pytest",) if (top / folder / "bin/pytest").exists() else ()
     needs = needs_of(top, texts, there)
     steps = [f"python -m venv {at}"]
     steps += [f"{at}/bin/pip install --upgrade pip"] * needs.by_group
     steps += [f"{at}/bin/pip install {needs}"] if needs.words else []
-    return f"worktrees: {{setup: {json.dumps(' && '.join(steps), ensure_ascii=False)}}}"
+    return " && ".join(steps)

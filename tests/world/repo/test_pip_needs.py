@@ -65,7 +65,7 @@ def test_what_a_project_declares_for_its_tests(tmp_path: Path, text: str, needs:
     [
         ({BASE: "a\n", DEV: "pytest\n"}, f"-r {BASE} -r {DEV}"),
         ({BASE: "a\n", "dev-requirements.txt": f"-r {BASE}\npytest\n"}, "-r dev-requirements.txt"),
-        ({BASE: "a\n", **FOLDER}, "-r requirements/dev.txt"),
+        ({BASE: "a\n", **FOLDER}, "-r requirements.txt -r requirements/test.txt"),
         ({BASE: "# pytest\na\n"}, "-r requirements.txt pytest"),
         ({BASE: f"-r {BASE}\npytest\n"}, "-r requirements.txt"),
         ({"pyproject.toml": PLAIN, "test_requirements.txt": "pytest"}, "-e . -r test_requirements.txt"),
@@ -77,7 +77,10 @@ def test_what_a_project_declares_for_its_tests(tmp_path: Path, text: str, needs:
     ],
 )
 def test_lists_of_requirements(tmp_path: Path, files: dict[str, str], needs: str) -> None:
-    """Each that is for development is installed, but for those that another one includes."""
+    """Each that is for development is installed, but for those that another one includes.
+
+    In the place of one that includes a list for tests stands that list.
+    """
     assert installed(tmp_path, files, "venv/bin/pytest") == needs
 
 
