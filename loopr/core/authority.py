@@ -60,6 +60,7 @@ ACTS: Mapping[str, Act] = {
     "set": DECIDES,
     "config accept": DECIDES,
     "doctor --fix": NEVER,
+    "doctor --try": NEVER,
 }
 """Every wish by its name: the verb as it is typed. What is not here changes nothing, or is new."""
 

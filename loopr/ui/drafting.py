@@ -114,9 +114,9 @@ def ranked(suites: Iterable[Suite], files: frozenset[str]) -> list[Suite]:
     counted = languages_of(files)
     found = [*suites]
     plain = next((each for each in sorted(files) if _TEST_FILE.search(each)), "")
-    if plain and not any(_language(each) == "Python" for each in found):
+    if plain and not any(language_of(each.command) == "Python" for each in found):
         found.append(Suite("python -m pytest -q", plain))
-    return sorted(found, key=lambda each: -counted.get(_language(each), 1 << 30))
+    return sorted(found, key=lambda each: -counted.get(language_of(each.command), 1 << 30))
 
 
 def drafted(facts: Facts) -> list[Proposal]:
@@ -184,9 +184,11 @@ def _names_environment(facts: Facts, lines: Iterable[str]) -> bool:
     return any(f"{facts.environment}/bin/" in each for each in lines)
 
 
-def _language(suite: Suite) -> str:
-    """Return the language that a suite is of; nothing for a runner of any."""
-    return _SPEAKS.get(suite.command.split()[0], "")
+def language_of(command: str) -> str:
+    """Return the language whose tests a command runs; nothing for a runner of any."""
+    program = command.split(maxsplit=1)[0] if command.strip() else ""
+    is_python = re.search(r"(?:^|/)(?:python[\d.]*|pytest|py\.test)$", program)
+    return "Python" if is_python else _SPEAKS.get(program, "")
 
 
 # --- worktrees ------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def _language(suite: Suite) -> str:
 def _worktrees(facts: Facts, used: Suite | None) -> Iterator[Proposal]:
     """Propose how worktrees get what is not committed."""
     main = next((name for name, _ in languages_of(facts.files).most_common(1)), "")
-    language = (_language(used) if used is not None else "") or main
+    language = (language_of(used.command) if used is not None else "") or main
     parts, whys = [], []
     if ".gitmodules" in facts.files:
         parts.append("git submodule update --init --recursive")

@@ -79,7 +79,7 @@ def judged(
     for key, command, limit_ms in steps:
         if command is not None:
             makes = key == SETUP
-            environment = _environment(workspace, ground, built.plan, room.folder, makes=makes)
+            environment = judge_environment(workspace, ground, built.plan, room.folder, makes=makes)
             why = _ran(command, room.folder, environment, (limit_ms, settings.timeouts.grace_ms))
             if why:
                 return _no(built, key, command, why)
@@ -94,7 +94,14 @@ def _no(built: HomeCandidate, key: str, command: Command, why: str) -> Problem:
     return Problem(f"{key} said no: `{shown}` {why}", hint=hint)
 
 
-def _environment(workspace: Workspace, ground: Ground, plan: str, folder: Path, *, makes: bool) -> dict[str, str]:
+def judge_environment(
+    workspace: Workspace,
+    ground: Ground,
+    plan: str,
+    folder: Path,
+    *,
+    makes: bool,
+) -> dict[str, str]:
     """Return the environment of a judge: without what would tie it to another repository or to an outer loop."""
     from loopr.world.repo.worktrees import command_environment
 
@@ -120,13 +127,13 @@ def _ran(command: Command, folder: Path, environment: dict[str, str], limits_ms:
     except subprocess.TimeoutExpired:
         return f"took longer than {limit_ms / 1000:g} s"
     finally:
-        _end(process, grace_ms)
+        end_group(process, grace_ms)
     if code < 0:
         return f"was ended by signal {-code}"
     return f"ended with {code}" if code else ""
 
 
-def _end(process: subprocess.Popen[bytes], grace_ms: int) -> None:
+def end_group(process: subprocess.Popen[bytes], grace_ms: int) -> None:
     """End a command that runs too long, or that nobody waits for any more, with what is left of its group."""
     with suppress(ProcessLookupError):
         if process.poll() is None:

@@ -17,7 +17,7 @@ WORKER = LOOP._replace(kind="worker")
 EVERYTHING = Rights(MAY, started={"mine"}, plans={"p", "mine", "other"})
 NEVER = sorted(
     {"approve", "reject", "iterate", "set", "config accept", "adopt", "update", "land", "land --yes"}
-    | {"stop", "run", "resume", "reset", "clear", "gc", "gc --forget", "doctor --fix", "init"}
+    | {"stop", "run", "resume", "reset", "clear", "gc", "gc --forget", "doctor --fix", "doctor --try", "init"}
 )
 DECIDING = {"approve", "set", "adopt", "land --yes", "config accept"}
 

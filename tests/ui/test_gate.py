@@ -51,7 +51,7 @@ CHANGES: dict[str, list[str]] = {
     "land": ["land oauth", "land -y oauth --onto main", "land --partial oauth"],
     "gc": ["gc", "gc --forget store", "gc --forget store -y"],
     "set": ["set types.code.check 'exit 0'"],
-    "doctor": ["doctor --fix"],
+    "doctor": ["doctor --fix", "doctor --try"],
 }
 SHOWS: dict[str, list[str]] = {
     "init": ["init --dry-run"],

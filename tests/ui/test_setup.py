@@ -338,6 +338,8 @@ def test_init_writes_what_judges_and_says_who_could_work(tmp_path: Path, path: P
     assert "`loopr doctor --try`" in said.err
     assert "specs/ holds the tree as files: commit it or have git ignore it" in said.err
     assert loopr("init", "-C", repo).out == "everything is there already\n"
+    (repo / "loopr.yml").write_text(text.replace("\n#merge", "\nmerge").replace("\n#  union", "\n  union"))
+    assert set_to(repo, "merge.union") == "[CHANGES.md]"
 
 
 def test_a_dry_run_says_what_would_be_proposed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Must never know the journal or the machine.
 from __future__ import annotations
 
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -162,7 +163,7 @@ def _left_locks(top: Path) -> Iterator[Finding]:
 def _config(_: Workspace, __: Settings, top: Path, git: GitFacts) -> Iterator[Finding]:
     """Check the settings of git's that would lead a worktree astray."""
     config = git.config()
-    found = [*_hostile(config, top, own_git_dir(top))]
+    found = [*_hostile(config, top, own_git_dir(top)), *_filters(top)]
     yield from found or [Finding("git config", True, "nothing in it is in the way")]
 
 
@@ -182,6 +183,14 @@ def _hostile(config: dict[str, str], top: Path, git_dir: Path) -> Iterator[Findi
     if hooks and not hooks.startswith(("/", "~")):
         text = f"core.hooksPath is {hooks}, relative to each worktree: one without that folder runs no hooks"
         yield Finding("git config", None, text, "make it absolute, or commit the folder")
+
+
+def _filters(top: Path) -> Iterator[Finding]:
+    """Say that files are kept by a program which is not here, so that no worktree gets them."""
+    with suppress(OSError):
+        if "filter=lfs" in (top / ".gitattributes").read_text("utf-8", "replace") and not shutil.which("git-lfs"):
+            text = ".gitattributes has git-lfs keep files, and there is no git-lfs here: no worktree gets them"
+            yield Finding("git config", False, text, "install git-lfs, then `git lfs install` and `git lfs pull`")
 
 
 def _ignored(workspace: Workspace, settings: Settings, _: Path, git: GitFacts) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +29,18 @@ def sweep(workspace: str, spares: Callable[[str], bool]) -> int:
         proc.kill_and_wait(strays)
         ended |= {(seen.pid, seen.start) for seen in strays}
     return len(ended)
+
+
+def end_bearing(marks: Mapping[str, str]) -> None:
+    """Kill what was started with these variables in its environment, with all below."""
+    wanted = {name.encode(): os.fsencode(value) for name, value in marks.items()}
+    for _ in range(ROUNDS):
+        bearing = (pid for pid in proc.pids() if wanted.items() <= proc.environment(pid).items())
+        strays = {seen for seen in map(proc.stat, bearing) if seen is not None and seen.lives}
+        strays |= set(proc.descendants(*(seen.pid for seen in strays)).values())
+        if not strays:
+            return
+        proc.kill_and_wait(strays)
 
 
 def end_children() -> None:

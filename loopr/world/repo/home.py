@@ -14,7 +14,6 @@ from loopr.world.repo.calls import QUIET, Door
 from loopr.world.repo.checkouts import Checkout, checkouts
 from loopr.world.repo.ground import CANDIDATE, HEADS, Ground
 from loopr.world.repo.landing import Onto
-from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.merging import merge_trees
 from loopr.world.repo.own_refs import put_refs
@@ -32,12 +31,11 @@ from loopr.world.repo.refs import (
     tree_of,
 )
 from loopr.world.repo.returning import release
+from loopr.world.repo.rooms import lay_room
 from loopr.world.repo.scanning import NOTHING, changed_entries
-from loopr.world.repo.slots import need_slot, opened
 from loopr.world.repo.touching import adopt, put_back, touched_problems, undo
 from loopr.world.repo.watch import note_move
 from loopr.world.repo.words import CameHome, HomeCandidate, Message, Refusal, Worktree
-from loopr.world.repo.worktrees import take
 
 COMMITS_SHOWN = 1000
 _OPEN = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
@@ -148,11 +146,7 @@ def as_judged(ground: Ground, candidate: HomeCandidate, judges: Sequence[str]) -
 
 def take_home_room(ground: Ground, plan: str, commit: str) -> Worktree:
     """Give a clean worktree that holds exactly a commit, for a judge to work in."""
-    room = take(ground, _room(plan), commit)
-    with opened(ground, need_slot(ground, room.name)) as at:
-        finish(at)
-        lay(at, Laying(commit, judged=True))
-    return room._replace(tip=commit)
+    return lay_room(ground, _room(plan), commit)
 
 
 def leave_home_room(ground: Ground, plan: str) -> None:

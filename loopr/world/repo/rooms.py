@@ -13,8 +13,8 @@ from loopr.world.repo.laying import Laying, finish, lay
 from loopr.world.repo.making import make_commit
 from loopr.world.repo.returning import release
 from loopr.world.repo.slots import need_slot, opened, slot_of
-from loopr.world.repo.words import Candidate, Message
-from loopr.world.repo.worktrees import take
+from loopr.world.repo.words import Candidate, Message, Worktree
+from loopr.world.repo.worktrees import nobody, take
 
 Occupied = Callable[[Path], str]
 
@@ -24,11 +24,16 @@ def take_room(ground: Ground, room: str, candidate: Candidate, occupied: Occupie
     leave_room(ground, room, occupied)
     message = Message(f"What would land of {candidate.name}", at_ms=at_ms)
     commit = make_commit(ground.door, candidate.tree, [candidate.plan_tip], message)
+    return lay_room(ground, room, commit, occupied).folder
+
+
+def lay_room(ground: Ground, room: str, commit: str, occupied: Occupied = nobody) -> Worktree:
+    """Give a clean worktree that holds exactly a commit, for a judge to work in."""
     taken = take(ground, room, commit, occupied)
     with opened(ground, need_slot(ground, room)) as at:
         finish(at)
         lay(at, Laying(commit, judged=True))
-    return taken.folder
+    return taken._replace(tip=commit)
 
 
 def room_of(ground: Ground, room: str) -> Path | None:
