@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from loopr.core.policy import DEFAULT_PROJECT, OWN_REPO
-from loopr.driving.outcomes import Said, with_last_word
+from loopr.driving.outcomes import with_headline
 from loopr.errors import Deferred, EngineHeld
 from loopr.ui.checkup.rows import Finding
 from loopr.ui.drafting import LANGUAGE_OF, language_of, languages_of
@@ -268,7 +268,7 @@ def _run(
             end_group(process, timeouts.grace_ms)
             bench.say("", 0)
     took = round((time.monotonic() - begun) * 1000)
-    return _Ran(_why(code, limit_ms, log, folder), took, log)
+    return _Ran(_why(code, limit_ms, log), took, log)
 
 
 def _waited(process: subprocess.Popen[bytes], say: Callable[[int], None], limit_ms: int) -> int | None:
@@ -283,7 +283,7 @@ def _waited(process: subprocess.Popen[bytes], say: Callable[[int], None], limit_
         say(passed)
 
 
-def _why(code: int | None, limit_ms: int, log: Path, folder: Path) -> str:
+def _why(code: int | None, limit_ms: int, log: Path) -> str:
     """Say why the end of a command is a no, with the last it said; nothing where it is a yes."""
     if code == 0:
         return ""
@@ -293,7 +293,7 @@ def _why(code: int | None, limit_ms: int, log: Path, folder: Path) -> str:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         tail = file.read()
     ended = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
-    return with_last_word(ended, Said(tail, folder))
+    return with_headline(ended, tail)
 
 
 def _log_of(ground: Ground, key: str) -> Path:
