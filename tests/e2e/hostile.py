@@ -277,7 +277,7 @@ HOMES = (
     ),
 )
 
-IS_BACK, BAD = "(is put back)", "echo evil > bad.txt"
+IS_BACK, BAD = "(is put back", "echo evil > bad.txt"
 CORE = tuple(
     Scene(
         f"sets core.{name}", f"git config core.{name} {value}; echo evil > bad.txt", (f"core.{name.lower()} {IS_BACK}",)
