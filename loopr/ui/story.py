@@ -281,6 +281,8 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "listener_left": "{listener} is set no more",
     "forgotten": "forgotten",
     "steering_refused": _denied,
+    "landing_waits": "its landing waits: another mends a conflict in the same files first",
+    "merge_turn_ended": "its turn to mend its conflict is over: others land again (merge.turn_secs)",
     "landing_began": "its landing begins",
     "plan_moving": _moved("the branch of {plan} is about to move to {new}: {why}"),
     "plan_moved": _moved("the branch of {plan} stands at {new}: {why}"),
