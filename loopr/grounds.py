@@ -88,7 +88,7 @@ def ground_of(workspace: Settled, repo: str = OWN_REPO) -> Ground:
         artifacts=place.root / settings.artifacts.dir,
     )
     exact = settings.max_file_bytes  # where the megabytes are not whole
-    ground = replace(ground, max_file_bytes=exact, union=settings.union)
+    ground = replace(ground, most=settings.policy.most_worktrees, max_file_bytes=exact, union=settings.union)
     if repo == OWN_REPO:
         return ground
     return replace(ground, pool_folder=f"{ground.pool_folder}-{sha256(repo.encode()).hexdigest()[:8]}")

@@ -107,6 +107,8 @@ _KINDS = {
     "str | None": "text or null",
     "tuple[str, ...]": "list of texts",
     "Mapping[str, Any]": "map",
+    "Amounts": "list of `[name, whole number]`",
+    "Amounts | None": "list of `[name, whole number]`, or null",
     "Budget": "`[tokens, micro-dollars, seconds]`, each a whole number or null",
     "Status": "a [status](../lifecycle.md#statuses)",
     "Failure": "a [class](../lifecycle.md#what-can-go-wrong)",

@@ -32,7 +32,8 @@ def let_go(loop: Loop) -> Loop:
         return loop
     if loop.status not in _LIVE:
         return over(loop)
-    ending = Ending(lease.attempt, lease.lane, lease.started_at, lease.expires_at, lease.supervisor)
+    held = lease.holds if loop.status is not S.LANDING else ()
+    ending = Ending(lease.attempt, lease.lane, lease.started_at, lease.expires_at, lease.supervisor, held)
     return loop._replace(lease=None, ending=ending)
 
 
@@ -58,6 +59,7 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
         at if pull else None,
         event.judge_only,
         event.agent,
+        holds=event.holds,
     )
     return loop._replace(
         status=S.RUNNING if pull else S.LEASED,
@@ -69,6 +71,7 @@ def _granted(loop: Loop, event: e.LeaseGranted, at: int) -> Loop:
         not_before=0,
         judge_only=False,
         clash=_with_turn(loop, pull=pull, at=at),
+        packed="",
         outdated=loop.outdated if event.judge_only else "",
         past=loop.past._replace(worked=event.work) if event.work != loop.past.worked else loop.past,
     )

@@ -21,6 +21,7 @@ from loopr.core.intake import reclaim
 from loopr.core.judge_events import MergeTurnEnded
 from loopr.core.limits import budgets_of, crew_of, own_budget_ends, own_budget_reached, pick_lane
 from loopr.core.model import Failure, Loop, Status
+from loopr.core.packing import make_room
 from loopr.core.policy import DEFAULT_LANE
 from loopr.core.ranking import Candidate, Group
 from loopr.core.redoing import begins
@@ -50,6 +51,7 @@ def choose(forest: Forest, now: int) -> Iterator[Event]:
             shut.clear()  # its siblings may have waited for it
         else:
             granted += 1
+    yield from make_room(forest, now)
 
 
 def _expired(forest: Forest, now: int) -> Iterator[Event]:
@@ -213,6 +215,7 @@ def grant(forest: Forest, loop: Loop, now: int, *, holder: str = ENGINE, pull: b
         loop.judge_only and not pull,
         "" if pull or loop.judge_only else crew_of(forest, loop, now).agent,
         loop.past.worked if loop.judge_only and not pull else forest.shared.grants + 1,
+        forest.resources_of(loop),
     )
 
 

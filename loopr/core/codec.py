@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from loopr.core import events, judge_events, offer_events, plan_events, redo_events, workspace_events
+from loopr.core import events, judge_events, offer_events, plan_events, redo_events, workspace_events, worktree_events
 from loopr.core.events import Event, LoopEvent
 from loopr.core.model import Failure, Status, Terms, Usage
-from loopr.core.policy import Budget
+from loopr.core.policy import Budget, read_amounts
 from loopr.core.shared import WORKSPACE
 from loopr.errors import Impossible
 
@@ -26,7 +26,7 @@ def _snake(name: str) -> str:
 
 def _concrete() -> list[type[Event]]:
     """List the events of all modules, in the order they are written there."""
-    modules = (events, judge_events, offer_events, redo_events, workspace_events, plan_events)
+    modules = (events, judge_events, offer_events, redo_events, workspace_events, plan_events, worktree_events)
     every = [each for module in modules for each in vars(module).values()]
     found = [each for each in every if isinstance(each, type) and issubclass(each, Event) and each not in _ABSTRACT]
     return list(dict.fromkeys(found))
@@ -73,6 +73,8 @@ def read_terms(value: Mapping[str, Any]) -> Terms:
     """Read terms back."""
     known: dict[str, Any] = {key: value[key] for key in Terms._fields if key in value}
     known.update({key: tuple(known[key]) for key in ("needs", "files", "inputs") if key in known})
+    if known.get("resources") is not None:
+        known["resources"] = read_amounts(known["resources"])
     return Terms(**known | {"budget": Budget(*value["budget"])})
 
 
@@ -82,6 +84,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "Failure": Failure,
     "Usage": lambda value: Usage(*value),
     "Terms": read_terms,
+    "Amounts": read_amounts,
 }
 _READERS: Mapping[type[Event], tuple[tuple[str, Callable[[Any], Any]], ...]] = {
     cls: tuple((each.name, _READ[str(each.type)]) for each in fields(cls) if str(each.type) in _READ) for cls in NAMES

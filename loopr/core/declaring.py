@@ -17,6 +17,7 @@ from loopr.core.entries import Artifact, Entry, encode_entry, identity, just_wor
 from loopr.core.lifecycle import allows
 from loopr.core.model import DROPPED, Loop, Status, Terms
 from loopr.core.needs import resolve_needs
+from loopr.core.resources import is_lowered, resource_problems
 from loopr.core.scene import Scene
 from loopr.core.ticked import without_ticked
 from loopr.errors import PlanError, Problem
@@ -94,6 +95,7 @@ def _terms(entry: Entry, place: int, project: str, needs: tuple[str, ...], *, se
         priority=entry.priority,
         inputs=entry.inputs,
         leaf=entry.leaf,
+        resources=entry.resources,
     )
 
 
@@ -115,7 +117,8 @@ def outline_problems(scene: Scene, parent: Loop, artifact: Artifact, source: str
         return [Problem("every item is ticked off: nothing is left to do", source, "take the x out of what is open")]
     entries = {f"{parent.id}/{entry.id}": entry for entry in artifact.entries}
     then = {each.id: entries[each.id] for each in wanted}
-    return [*_too_many(scene, parent, then, source), *_cycle(scene, parent, artifact, source)]
+    lost = resource_problems(scene.policy, artifact, source)
+    return [*lost, *_too_many(scene, parent, then, source), *_cycle(scene, parent, artifact, source)]
 
 
 def _too_many(scene: Scene, parent: Loop, then: Mapping[str, Entry], source: str) -> Iterator[Problem]:
@@ -169,7 +172,7 @@ def declare_children(scene: Scene, parent_id: str, artifact: Artifact, *, truste
     wanted = wanted_children(scene, parent, artifact)
     if not trusted and not scene.policy.type_of(parent.type).trust_outline:
         entries = {f"{parent_id}/{each.id}": each for each in artifact.entries}  # of a leaf none is wanted
-        wanted = [_doubted(scene, each, entries[each.id]) for each in wanted]
+        wanted = [_doubted(scene, parent, each, entries[each.id]) for each in wanted]
     names = {each.id for each in wanted}
     for child in scene.tree.children(parent_id):
         if child not in names:
@@ -178,11 +181,12 @@ def declare_children(scene: Scene, parent_id: str, artifact: Artifact, *, truste
         yield from _declare(scene, parent_id, each)
 
 
-def _doubted(scene: Scene, wanted: Wanted, entry: Entry) -> Wanted:
+def _doubted(scene: Scene, parent: Loop, wanted: Wanted, entry: Entry) -> Wanted:
     """Put a child on offer that has what only a person may say, unless a person has said it already."""
     known = scene.loops.get(wanted.id)
     is_new = known is None or known.status is Status.INVALIDATED or known.on_offer
-    return wanted._replace(terms=wanted.terms._replace(on_offer=is_new and has_own_keys(entry)))
+    persons = is_new and (has_own_keys(entry) or is_lowered(scene, parent, entry))
+    return wanted._replace(terms=wanted.terms._replace(on_offer=persons))
 
 
 def has_own_keys(entry: Entry) -> bool:

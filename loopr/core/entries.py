@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from loopr.core.marked import Position
-from loopr.core.policy import DEFAULT_PROJECT, NO_BUDGET, Budget
+from loopr.core.policy import DEFAULT_PROJECT, NO_BUDGET, Amounts, Budget, read_amounts
 
 DIGEST_LENGTH = 32
 START = Position(1, 1)
@@ -46,6 +46,8 @@ class Entry:
     inputs: tuple[str, ...] = ()
     leaf: bool | None = None
     empty: bool = False
+    resources: Amounts | None = None
+    resources_at: Position = field(default=START, compare=False)
     position: Position = field(default=START, compare=False)
     ticked: bool = field(default=False, compare=False)
 
@@ -83,7 +85,7 @@ def just_works(*, run: bool, agent: bool, leaf: bool | None) -> bool:
 
 
 def identity(entry: Entry) -> str:
-    """Return the digest of the work of a loop: no place, needs, inputs, budget, priority or children."""
+    """Return the digest of the work of a loop: no place, needs, inputs, budget, priority, resources, children."""
     said = [entry.id, entry.title, entry.body, entry.files, entry.run, entry.agent, entry.check]
     other = entry.leaf is not None and entry.leaf is not (entry.run is not None)  # than what it is by itself
     return _digest([*said, entry.leaf] if other else said)
@@ -116,6 +118,8 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
     for key in ("priority", "leaf"):
         if (value := getattr(entry, key)) is not None:
             plain[key] = value
+    if entry.resources is not None:
+        plain["resources"] = dict(entry.resources)
     if entry.children or entry.empty:
         plain["children"] = [encode_entry(child) for child in entry.children]
     return plain
@@ -140,6 +144,7 @@ def decode_entry(plain: Mapping[str, Any]) -> Entry:
         inputs=tuple(plain.get("inputs", ())),
         leaf=plain.get("leaf"),
         empty=plain.get("children") == [],
+        resources=read_amounts(plain["resources"].items()) if "resources" in plain else None,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopr.core.model import Failure, Status, Terms, Usage
+from loopr.core.policy import Amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class LeaseGranted(LoopEvent):
     judge_only: bool = False
     agent: str = ""
     work: int = 0  # the grant of the attempt that its work comes from: its own, or the one that is only judged
+    holds: Amounts = ()  # the resources that it has until its work is judged
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from loopr.core.values import (
     read_command,
     read_flag,
     read_priority,
+    read_resources,
     read_text,
     read_texts,
     refuse_key,
@@ -47,8 +48,9 @@ ENTRY_KEYS = (
     "budget",
     "priority",
     "parallel",
+    "resources",
 )
-UNTRUSTED_KEYS = ("id", "title", "body", "needs", "files", "inputs", "parallel")
+UNTRUSTED_KEYS = ("id", "title", "body", "needs", "files", "inputs", "parallel", "resources")
 OWN_WORK_KEYS = ("run", "agent", "check", "leaf")
 
 
@@ -260,6 +262,8 @@ def _read_keys(
         parallel=reading.flag(pairs, "parallel"),
         children=nested,
         priority=reading.priority(pairs),
+        resources=read_resources(reading.findings, pairs["resources"].value) if "resources" in pairs else None,
+        resources_at=pairs["resources"].value.at if "resources" in pairs else entry.position,
         inputs=_read_files(reading, pairs, "inputs"),
         leaf=None if nested or empty else read_leaf(reading.findings, reading.ladder, pairs, type_name),
         empty=empty,

@@ -139,6 +139,8 @@ class Forest(Scene):
         if new.occupying or new.holds_line:
             self.occupancy.count(new, 1)
         self.tree.put(new)
+        if new.leased or new.id in self.housed:
+            self.house(new)
         self._dirty[new.id] = None
 
     def _note(self, event: e.LoopEvent, old: Loop | None, new: Loop, at: int) -> None:
@@ -221,6 +223,9 @@ class Forest(Scene):
         self.ready = Ready()
         self.settling = {}
         self._turns = Turns()
+        for loop in self.loops.values():
+            if loop.leased:  # whether a type works without git may be new
+                self.house(loop)
         for loop_id in self.loops:
             self._reconsider(loop_id)
 
@@ -285,8 +290,8 @@ class Forest(Scene):
 
 
 def _moves_below(old: Loop, new: Loop) -> bool:
-    """Say whether all below a loop stand elsewhere now: its place, its priority, or the budget of a plan changed."""
-    if (old.place, old.priority) != (new.place, new.priority):
+    """Say whether all below a loop stand elsewhere now: its place, its entry, or the budget of a plan changed."""
+    if (old.place, old.priority, old.resources) != (new.place, new.priority, new.resources):
         return True
     return new.parent is None and old.budget != new.budget
 

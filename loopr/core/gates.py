@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from loopr.core import limits
-from loopr.core.ceilings import capacity_closed, pace_closed, project_closed, type_closed
+from loopr.core.ceilings import capacity_closed, pace_closed, project_closed, type_closed, worktrees_closed
 from loopr.core.hot import turn_closed
+from loopr.core.housing import PACKING
 from loopr.core.model import STUCK, Gate, Loop, Status
 from loopr.core.offering import Closed, file_of, is_foreign, is_on_offer
+from loopr.core.resources import resource_closed
 from loopr.core.scene import Scene, line_of
 from loopr.core.shared import WORKSPACE, project_scope
 from loopr.core.staleness import comes_first
@@ -203,6 +205,8 @@ GATES: tuple[tuple[str, Check], ...] = (
     ("apart", _apart),
     ("project", project_closed),
     ("type", type_closed),
+    ("resource", resource_closed),
+    ("worktrees", worktrees_closed),
     ("capacity", capacity_closed),
     ("pace", pace_closed),
     ("host", _host),
@@ -215,17 +219,15 @@ _OWN_GATES, _GROUP_GATES = GATES[:10], GATES[10:]
 _BY_NAME = dict(GATES)
 SHARED_GATES: tuple[tuple[str, Check], ...] = (
     ("paused", lambda scene, loop, now: _held_scope(scene, loop)),
-    *(
-        (name, _BY_NAME[name])
-        for name in ("lane", "budget", "serial", "apart", "project", "type", "capacity", "pace", "host", "drain")
-    ),
+    *((name, _BY_NAME[name]) for name in ("lane", "budget", "serial", "apart", "project", "type")),
+    *((name, _BY_NAME[name]) for name in ("resource", "worktrees", "capacity", "pace", "host", "drain")),
 )
 """Those that open and close for a whole group of loops at once (`ranking.py`)."""
 
-NOT_OF_WORKERS = frozenset({"manual", "pace"})
+NOT_OF_WORKERS = frozenset({"manual", "pace", "worktrees"})
 """Those that bind the engine and no pull worker."""
 
-_ENGINE_GATES = (*SHARED_GATES, ("manual", _manual))
+ENGINE_GATES = (*SHARED_GATES, ("manual", _manual))
 _WORKER_GATES = tuple(each for each in SHARED_GATES if each[0] not in NOT_OF_WORKERS)
 
 DECLARED_GATES = (
@@ -282,7 +284,7 @@ _TO_BE_WRITTEN = Gate("status", "its children are declared: loopr writes its art
 
 def closed_for_group(scene: Scene, member: Loop, now: int, *, pull: bool = False) -> Gate | None:
     """Return the first closed gate that a group of loops shares, asked of any member, by the engine or to `pull`."""
-    return next(_closed(_WORKER_GATES if pull else _ENGINE_GATES, scene, member, now), None)
+    return next(_closed(_WORKER_GATES if pull else ENGINE_GATES, scene, member, now), None)
 
 
 def may_settle(scene: Scene, loop: Loop) -> bool:
@@ -316,6 +318,7 @@ def own_gates_open(scene: Scene, loop: Loop) -> bool:
         (loop.status is Status.PENDING or loop.waits)
         and _parent_is_complete(scene, loop)  # of a large tree, most do not get further than this
         and loop.ending is None
+        and loop.packed != PACKING
         and not scene.settles(loop)
         and not loop.on_offer
         and _artifact(scene, loop, 0) is None

@@ -12,9 +12,11 @@ from typing import NamedTuple
 from loopr.core.gates import SHARED_GATES, closed_gates, first_closed, group_closed, own_closed, own_gates_open
 from loopr.core.limits import budget_spent, budgets_of, crew_of, lane_full
 from loopr.core.model import Gate, Loop
+from loopr.core.policy import Amounts
+from loopr.core.resources import is_lost
 from loopr.core.scene import Scene
 
-_CEILINGS = frozenset({"lane", "project", "type", "capacity", "pace"})
+_CEILINGS = frozenset({"lane", "project", "type", "resource", "worktrees", "capacity", "pace"})
 
 
 class GroupKey(NamedTuple):
@@ -29,6 +31,8 @@ class GroupKey(NamedTuple):
     suspects: tuple[int, ...] = ()
     vain_on: str = ""
     in_vain: int = 0
+    resources: Amounts = ()
+    housing: str = ""
 
 
 def group_key(scene: Scene, loop: Loop) -> GroupKey:
@@ -46,6 +50,8 @@ def group_key(scene: Scene, loop: Loop) -> GroupKey:
         tuple([each.number for each in suspects if loop.id in each.loops]) if suspects else (),
         loop.vain_on,
         loop.in_vain,
+        scene.resources_of(loop),
+        "" if scene.policy.most_worktrees is None else scene.housing(loop),
     )
 
 
@@ -152,6 +158,8 @@ def _only_ceilings(scene: Scene, loop: Loop, now: int) -> bool | None:
     if not closed:
         return None
     if "lane" in closed and not any(_is_full(scene, name, now) for name in crew_of(scene, loop, now).lanes):
+        return False
+    if "resource" in closed and is_lost(scene, loop):
         return False
     return closed <= _CEILINGS
 

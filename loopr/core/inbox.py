@@ -14,11 +14,13 @@ from loopr.core.gates import kept_for_good, own_gates_open
 from loopr.core.left_out import LEFT_OUT, read_left, told_of
 from loopr.core.model import Loop, Status
 from loopr.core.offering import file_of, is_foreign, is_replaced, is_to_be_made_anew, offered_words, words_for
+from loopr.core.resources import unoffered
 from loopr.core.scene import Scene
 from loopr.core.staleness import stale_below
 from loopr.core.tips import BRANCH_PLACE, UPDATE_PLACE
 
 APPROVAL, OFFERED, FILE, PARKED, FAILED = "approval", "offered", "file", "parked", "failed"
+RESOURCE = "resource"
 STALE, BRANCH, UPDATE, HOME, SETTINGS = "stale", "branch", "update", "home", "settings"
 ASKED = "the check said yes; a person must too"
 MOST_TYPED = 5  # names in one command
@@ -114,6 +116,21 @@ def _above(names: tuple[str, ...]) -> str:
     return "/".join(each[0] for each in takewhile(lambda found: len(set(found)) == 1, parts))
 
 
+def _lost(scene: Scene, beside: Beside) -> Iterator[Call]:
+    """List by resource the loops that want what the settings do not offer, or more, and would be next."""
+    if not scene.tree.resourced:  # what types want is offered, or the settings do not load
+        return
+    alike: dict[tuple[str, str], list[str]] = {}
+    for loop in scene.tree.walk():
+        lost = next(unoffered(scene.policy, scene.resources_of(loop)), None) if loop.waits else None
+        if lost is not None and own_gates_open(scene, loop):
+            alike.setdefault(lost, []).append(loop.id)
+    for (name, words), names in alike.items():
+        amount = max(dict(scene.resources_of(scene.loops[each]))[name] for each in names)
+        said = f"resource {name}: {words.partition('; ')[0]}"
+        yield Call(RESOURCE, tuple(names), said, f"loopr set resources.{name} {amount}", True)
+
+
 def _stale(scene: Scene, beside: Beside) -> Iterator[Call]:
     """List for each plan its loops that are older than what they rest on, where anything has landed anew."""
     tree, found = scene.tree, dict[str, list[str]]()
@@ -182,6 +199,7 @@ _ROWS: tuple[Callable[[Scene, Beside], Iterable[Call]], ...] = (
     _offered,
     _foreign,
     _files,
+    _lost,
     _stuck(Status.PARKED, "reset"),
     _stuck(Status.FAILED, "retry"),
     _stale,

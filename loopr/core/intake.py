@@ -12,6 +12,7 @@ from typing import Any
 from loopr.core import events as e
 from loopr.core import observations as o
 from loopr.core import offer_events as f
+from loopr.core import worktree_events as v
 from loopr.core.costs import attempt_of, clear_suspects, cost, failure_target, has_judged, has_worked
 from loopr.core.declaring import (
     after_landing,
@@ -20,6 +21,7 @@ from loopr.core.declaring import (
 )
 from loopr.core.events import Event
 from loopr.core.filing import FILING, clear_problem, place_of, problem
+from loopr.core.housing import PACKING
 from loopr.core.judge_events import JudgeWaits, VerdictGiven
 from loopr.core.limits import judge_lane, own_budget_reached
 from loopr.core.model import Failure, Loop, Status, Usage
@@ -189,6 +191,13 @@ def _stop_seen(scene: Scene, seen: o.StopSeen, now: int) -> Iterator[Event]:
         yield e.AttemptGone(loop.id, seen.attempt)
 
 
+def _packing_done(scene: Scene, seen: o.PackingDone, now: int) -> Iterator[Event]:
+    """A worktree is packed, or stays."""
+    loop = scene.loops.get(seen.loop)
+    if loop is not None and loop.packed == PACKING and loop.attempt == seen.attempt:
+        yield v.WorktreeKept(loop.id, seen.why) if seen.why else v.WorktreePacked(loop.id)
+
+
 def _noticed(scene: Scene, seen: o.Noticed, now: int) -> Iterator[Event]:
     """Something is in the way of an effect, or no longer."""
     yield from problem(scene, seen.place, seen.text) if seen.text else clear_problem(scene, seen.place)
@@ -222,6 +231,7 @@ _MEANINGS: Mapping[type[o.Observation], _Meaning] = {
     o.LandingDone: _landing_done,
     o.LandingFailed: _landing_failed,
     o.StopSeen: _stop_seen,
+    o.PackingDone: _packing_done,
     o.Noticed: _noticed,
     **MOVING,
     **FILING,

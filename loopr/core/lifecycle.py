@@ -19,6 +19,7 @@ from loopr.core.judge_events import Conflicted, JudgeWaits, LandingWaits, MergeT
 from loopr.core.model import Loop, Status
 from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.core.steps import STEPS, declared, stays_engaged
+from loopr.core.worktree_events import WorktreeKept, WorktreePacked, WorktreePacking
 from loopr.errors import Impossible
 
 S = Status
@@ -133,6 +134,11 @@ LIFECYCLE: Mapping[type[e.LoopEvent], Rule] = {
     e.Lifted: _row(_ALL, None, "the pause is over"),
     e.ArtifactSeen: _row(_ALL, None, "the artifact is on disk"),
     e.ArtifactGone: _row(_ALL, None, "the artifact is missing: pending children wait"),
+    WorktreePacking: _row(
+        _WAITING | {S.AWAITING, S.CANCELLED}, None, "others need the room; it waits until that is done"
+    ),
+    WorktreePacked: _row(_ALL, None, "its work is committed and its folder free; laid again for the next try"),
+    WorktreeKept: _row(_ALL, None, "something in it would be lost: it stays, and counts no more"),
     e.Forgotten: _row(S.INVALIDATED, None, "gc --forget"),
     w.SteeringRefused: _row(_ALL, None, "told, and nothing else: a loop wished for what is not for it"),
 }

@@ -120,19 +120,6 @@ def ramp_after(scene: Scene, name: str) -> int | None:
     return None if bound is not None and 2 * ramp >= bound else 2 * ramp
 
 
-def full_ceilings(scene: Scene) -> Iterator[str]:
-    """Name the settings whose ceilings are reached: no further loop may start because of these."""
-    policy, occupied = scene.policy, scene.occupancy
-    if not policy.unbounded and occupied.total >= policy.max_loops:
-        yield "concurrency.max_loops"
-    if policy.api_ceiling is not None and occupied.api_calls >= policy.api_ceiling:
-        yield "concurrency.max_api_calls"
-    for name in policy.types:
-        limit = policy.per_type.get(name)
-        if limit is not None and occupied.by_type.get(name, 0) >= limit:
-            yield f"concurrency.per_type.{name}"
-
-
 # --- budgets ------------------------------------------------------------------------------------------------------
 
 

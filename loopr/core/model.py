@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from loopr.core.clash import NO_CLASH, Clash, read_clash
 from loopr.core.offers import NO_OFFERS, Offers, read_offers
-from loopr.core.policy import NO_BUDGET, Budget
+from loopr.core.policy import NO_BUDGET, Amounts, Budget, read_amounts
 from loopr.core.redo import NO_PAST, Past, read_past
 
 
@@ -105,6 +105,7 @@ class Lease(NamedTuple):
 
     `agent` is the preset that works in it, if one does; `supervisor` names who watches it, in words of the world.
     A landing that lets others pass is `behind` the turn of another loop, in these files.
+    `holds` are the resources that it has until its work is judged.
     """
 
     attempt: int
@@ -119,12 +120,13 @@ class Lease(NamedTuple):
     supervisor: str = ""
     lands: bool = False
     behind: tuple[str, ...] = ()
+    holds: Amounts = ()
 
 
 def read_lease(value: Sequence[Any]) -> Lease:
     """Read a lease back from a row."""
     lease = Lease(*value)
-    return lease if lease.behind == () else lease._replace(behind=tuple(lease.behind))
+    return lease._replace(behind=tuple(lease.behind), holds=read_amounts(lease.holds))
 
 
 class Ending(NamedTuple):
@@ -138,14 +140,15 @@ class Ending(NamedTuple):
     started_at: int | None = None
     expires_at: int | None = None
     supervisor: str = ""
+    holds: Amounts = ()
 
 
 class Terms(NamedTuple):
     """What an entry says of a loop: the part of a `Loop` that comes from its parent's artifact.
 
     `identity` is the digest of what would make it other work, `outline` that of its nested children, if it has any;
-    `checked` if it names a check; `priority` and `leaf` as they were said, if they were. A child is `on_offer` while it
-    has what only a person may say, and came with a file that no person has taken yet.
+    `checked` if it names a check; `priority`, `leaf` and `resources` as they were said, if they were. A child is
+    `on_offer` while it has what only a person may say, and came with a file that no person has taken yet.
     """
 
     title: str
@@ -164,6 +167,7 @@ class Terms(NamedTuple):
     priority: int | None = None
     inputs: tuple[str, ...] = ()
     leaf: bool | None = None
+    resources: Amounts | None = None
 
 
 class Loop(NamedTuple):
@@ -193,6 +197,7 @@ class Loop(NamedTuple):
     priority: int | None = None
     inputs: tuple[str, ...] = ()
     leaf: bool | None = None
+    resources: Amounts | None = None
     created: int = 0
 
     status: Status = Status.PENDING
@@ -237,6 +242,7 @@ class Loop(NamedTuple):
     offers: Offers = NO_OFFERS
     outdated: str = ""  # which inputs are others since its lease was granted
     past: Past = NO_PAST
+    packed: str = ""  # what became of its worktree since its last grant, if it has not stayed
     own: tuple[str, ...] = ()  # files that its judges name, and that it has made itself
 
     @property
@@ -304,8 +310,9 @@ _NESTED: Mapping[str, Callable[[Any], Any]] = {
     "inputs": tuple,
     "budget": lambda value: Budget(*value),
     "status": Status._value2member_map_.__getitem__,
+    "resources": read_amounts,
     "lease": read_lease,
-    "ending": lambda value: Ending(*value),
+    "ending": lambda value: Ending(*value[:5], *map(read_amounts, value[5:])),
     "hold": lambda value: Hold(*value),
     "clash": read_clash,
     "tally": lambda value: tuple((name, count) for name, count in value),

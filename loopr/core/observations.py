@@ -18,6 +18,7 @@ from loopr.core.observed import (
     FileUnchanged,
     InputGone,
     Observation,
+    PackingDone,
     PlanOffered,
     StepTook,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "FileUnchanged",
     "InputGone",
     "Observation",
+    "PackingDone",
     "PlanOffered",
     "StepTook",
 ]

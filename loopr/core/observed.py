@@ -99,3 +99,12 @@ class StepTook(Observation):
     attempt: int
     step: str
     ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackingDone(Observation):
+    """The worktree of a loop is packed; or it is kept, and `why`."""
+
+    loop: str
+    attempt: int
+    why: str = ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from loopr.core.attempt import lands
 from loopr.core.forest import Forest
 from loopr.core.hot import starts_later, waits_to_land
+from loopr.core.housing import PACKING
 from loopr.core.model import Loop, Status
 
 
@@ -53,10 +54,17 @@ class Land(Effect):
     """Bring the loop's commits to the plan branch and publish its artifact."""
 
 
+@dataclass(frozen=True, slots=True)
+class PackWorktree(Effect):
+    """Commit all that is in the worktree of a loop that is not at work, and free the folder."""
+
+
 def owed(forest: Forest) -> Iterator[Effect]:
     """List every effect that the present state owes; landings one a plan, in tree order."""
     tree = forest.tree
     for loop_id in tree.ending:
+        yield from owed_to(forest, forest.loops[loop_id])
+    for loop_id in forest.packing:
         yield from owed_to(forest, forest.loops[loop_id])
     for loop_id in forest.settled_now():
         yield WriteDeclared(loop_id, forest.loops[loop_id].attempt)
@@ -70,6 +78,8 @@ def owed_to(forest: Forest, loop: Loop) -> Iterator[Effect]:
     """List what is owed to one loop; one whose turn it is to mend a conflict begins after a landing that has begun."""
     if loop.ending is not None and loop.ending.expires_at is None:
         yield StopAttempt(loop.id, loop.ending.attempt)
+    elif loop.packed == PACKING and loop.status not in (Status.COMPLETE, Status.INVALIDATED):
+        yield PackWorktree(loop.id, loop.attempt)
     elif loop.status is Status.LEASED:
         if not starts_later(forest, loop):
             yield StartAttempt(loop.id, loop.attempt)
@@ -95,7 +105,7 @@ def landings(forest: Forest) -> Iterator[Land]:
     first: dict[str, Loop] = {}
     for loop_id in forest.tree.by_status[Status.LANDING]:
         loop = forest.loops[loop_id]
-        if waits_to_land(forest, loop) is not None:
+        if loop.packed == PACKING or waits_to_land(forest, loop) is not None:  # it is laid again after that
             continue
         known = first.setdefault(loop.plan, loop)
         if (not lands(loop), forest.tree.order(loop)) < (not lands(known), forest.tree.order(known)):

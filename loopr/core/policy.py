@@ -6,7 +6,7 @@ environment: those are settings (`world/settings.py`), which build a `Policy` an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -35,6 +35,14 @@ class Budget:
 
 
 NO_BUDGET = Budget()
+
+
+SPARE_WORKTREES = 4
+"""How many worktrees there may be beside those at work, where the settings do not say it."""
+RESOURCE_NAME = "[A-Za-z][A-Za-z0-9_-]{0,30}"
+MAX_OFFERED = 1_000_000
+Amounts = tuple[tuple[str, int], ...]
+"""How much is wanted of each named resource, or held, by name."""
 
 
 class Step(NamedTuple):
@@ -71,6 +79,8 @@ class TypePolicy:
     inputs: tuple[str, ...] = ()
     stale: str = "tell"
     said: tuple[str, ...] = ()
+    resources: Amounts = ()
+    worktree: bool = True
 
     def judged_like(self, last: TypePolicy) -> TypePolicy:
         """Return this type for a loop that just does the work: judged as the last one is, where it says nothing."""
@@ -186,6 +196,15 @@ class Policy:
     branch_prefix: str = "loopr/"
     hooks_may_decide: bool = False
     time_is_tokens: bool = False
+    resources: Mapping[str, int] = field(default_factory=dict)
+    max_worktrees: int | None = None
+
+    @property
+    def most_worktrees(self) -> int | None:
+        """How many loops may have a worktree: never fewer than may be at work; None where that is not bounded."""
+        if self.max_worktrees is not None:
+            return max(self.max_worktrees, self.max_loops)
+        return None if self.unbounded else self.max_loops + SPARE_WORKTREES
 
     @property
     def root_type(self) -> str:
@@ -283,7 +302,12 @@ def _decode_type(data: Mapping[str, Any]) -> TypePolicy:
     steps = {name: Step(*each) for name, each in data.get("escalate", {}).items()}
     read = {"budget": Budget(**data["budget"]), "escalate": steps}
     lists = {key: tuple(data.get(key, ())) for key in ("lanes", "judge_lanes", "fallback", "may", "inputs", "said")}
-    return TypePolicy(**known | read | lists)
+    return TypePolicy(**known | read | lists | {"resources": read_amounts(data.get("resources", ()))})
+
+
+def read_amounts(value: Iterable[tuple[str, int]]) -> Amounts:
+    """Read amounts back from plain values."""
+    return tuple((name, amount) for name, amount in value)
 
 
 def _decode_project(data: Mapping[str, Any]) -> ProjectPolicy:

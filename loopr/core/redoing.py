@@ -15,6 +15,8 @@ from loopr.core.redo_events import RedoAsked, RedoBegan, RoundBegan
 from loopr.core.scene import Scene
 from loopr.core.staleness import has_made, is_stale, resting_on, stale_because, stale_below
 
+_ENDED = frozenset({Status.PARKED, Status.FAILED, Status.CANCELLED})
+
 
 def may_redo(scene: Scene, loop: Loop, *, stale: bool = False) -> bool:
     """Say whether complete work can be asked to be done again: an attempt has done it, and it is not asked already.
@@ -111,3 +113,9 @@ def begins(loop: Loop) -> Iterator[Event]:
     """Begin the redoing of a loop that is granted next, if it is one."""
     if loop.status is Status.COMPLETE:
         yield RedoBegan(loop.id, loop.generation + 1)
+
+
+def worked_below(scene: Scene, top: str) -> list[Loop]:
+    """List the loops below one that have been tried and are over, parents first: they can be made anew."""
+    found = (each for each in scene.tree.walk(top) if each.id != top and each.leased)
+    return [each for each in found if each.status in _ENDED or (each.status is Status.COMPLETE and has_made(each))]

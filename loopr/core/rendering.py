@@ -124,6 +124,7 @@ def _rest(entry: Entry) -> dict[str, Any]:
         "parallel": entry.parallel,
         "priority": entry.priority,
         "leaf": entry.leaf,
+        "resources": None if entry.resources is None else dict(entry.resources),
         "budget": None if entry.budget.unlimited else _budget(entry.budget),
     }
     return {key: value for key, value in values.items() if value is not None}

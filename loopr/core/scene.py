@@ -10,12 +10,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from loopr.core.entries import just_works
+from loopr.core.housing import NEW, PACKING
 from loopr.core.ledger import SPENT, Charge, Ledger, Scope, cost_of, read_sums, usd_of
-from loopr.core.model import Failure, Loop, Usage, decode_loop
-from loopr.core.policy import DEFAULT_LANE, Policy, Step, TypePolicy
+from loopr.core.model import OCCUPYING, Failure, Loop, Status, Usage, decode_loop
+from loopr.core.policy import DEFAULT_LANE, Amounts, Policy, Step, TypePolicy
 from loopr.core.shared import Shared
 from loopr.core.tree import Tree
 
+_GIVEN_BACK = frozenset({Status.COMPLETE, Status.INVALIDATED})
+_HOLDING = OCCUPYING - {Status.LANDING}
 Line = tuple[str | None, str]
 """A parent and a type: the serial siblings that wait for each other."""
 
@@ -23,6 +26,13 @@ Line = tuple[str | None, str]
 def line_of(loop: Loop) -> Line:
     """Return the line a loop would stand in if it is serial."""
     return loop.parent, loop.type
+
+
+def holds(loop: Loop) -> Amounts:
+    """Return the resources that a loop has: while it is leased, runs or is checked, and while an attempt of it ends."""
+    if loop.ending is not None:
+        return loop.ending.holds
+    return loop.lease.holds if loop.lease is not None and loop.status in _HOLDING else ()
 
 
 class Crew(NamedTuple):
@@ -43,6 +53,8 @@ class Occupancy:
         self.by_lane: dict[str, int] = {}
         self.api_calls = 0
         self.lines: dict[Line, dict[str, None]] = {}
+        self.held: dict[str, int] = {}
+        self.holders: dict[str, dict[str, None]] = {}
 
     @property
     def total(self) -> int:
@@ -65,6 +77,11 @@ class Occupancy:
             if not table[key]:
                 del table[key]
         self.api_calls += step * (lane != DEFAULT_LANE)
+        for name, amount in holds(loop):
+            self.held[name] = self.held.get(name, 0) + step * amount
+            _mark(self.holders.setdefault(name, {}), loop.id, step)
+            if not self.held[name]:
+                del self.held[name], self.holders[name]
 
 
 def _mark(into: dict[str, None], key: str, step: int) -> None:
@@ -83,6 +100,8 @@ class Scene:
         self.tree = Tree()
         self.shared = Shared(policy)
         self.occupancy = Occupancy()
+        self.housed: dict[str, None] = {}  # the loops that have a worktree
+        self.packing: dict[str, None] = {}  # those of them whose worktree is being packed
         self.ledger = Ledger(self.shared.policy.window_ms)
         self.at = 0  # the latest instant that it was brought up to
 
@@ -106,6 +125,8 @@ class Scene:
         for loop in self.loops.values():
             if loop.engaged or loop.lease is not None or loop.ending is not None:
                 self.occupancy.count(loop, 1)
+            if loop.leased:
+                self.house(loop)
 
     @property
     def policy(self) -> Policy:
@@ -117,6 +138,24 @@ class Scene:
         """All loops by id."""
         return self.tree.loops
 
+    def needs_worktree(self, loop: Loop) -> bool:
+        """Say whether a loop works in a worktree, and not without git."""
+        bound = self.shared.plans.get(loop.plan)
+        return self.policy.type_of(loop.type).worktree and (bound is None or bool(bound.repo))
+
+    def house(self, loop: Loop) -> None:
+        """Keep whether a loop has a worktree: from its first grant until it is given back, or packed."""
+        lasts = loop.leased and loop.status not in _GIVEN_BACK and loop.packed in ("", PACKING)
+        has = lasts and self.needs_worktree(loop)
+        _mark(self.housed, loop.id, 1 if has else -1)
+        _mark(self.packing, loop.id, 1 if has and loop.packed else -1)
+
+    def housing(self, loop: Loop) -> str:
+        """Say what a loop that waits needs before it can work in a worktree: a new one, or that its own is packed."""
+        if loop.id in self.packing:
+            return PACKING
+        return "" if loop.id in self.housed or not self.needs_worktree(loop) else NEW
+
     def is_serial(self, loop: Loop) -> bool:
         """Say whether a loop runs one after another with its siblings: by its entry, its outline or its type."""
         return loop.serial or not self.policy.type_of(loop.type).parallel
@@ -127,6 +166,18 @@ class Scene:
             return loop.priority
         said = (each.priority for each in self.tree.ancestors(loop))
         return next((each for each in said if each is not None), 0)
+
+    def resources_of(self, loop: Loop) -> Amounts:
+        """Return what a loop wants of the named resources: by its entry, else by the nearest above it, else its type's.
+
+        What an entry says takes the place of all that would hold without it.
+        """
+        if self.tree.resourced:  # asked of each of very many loops
+            said = (each.resources for each in (loop, *self.tree.ancestors(loop)) if each.resources is not None)
+            found = next(said, None)
+            if found is not None:
+                return found
+        return self.policy.type_of(loop.type).resources
 
     def agent_of(self, loop: Loop) -> str:
         """Name the agent that works for a loop now, nothing where a command does: one that took over, else its own."""

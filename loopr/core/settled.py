@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from loopr.core.gates import closed_gates, line_holder, own_gates_open, scope_is_held
 from loopr.core.limits import lane_full
 from loopr.core.model import FINISHED, Gate, Loop, Status
+from loopr.core.resources import is_lost
 from loopr.core.scene import Scene
 from loopr.core.staleness import comes_first
 
@@ -44,7 +45,11 @@ def is_settled(forest: Forest, now: int, among: Iterable[str] | None = None) -> 
     """
     if among is not None:
         return not any(_moves(forest, loop, now) for loop, _ in _concerned(forest, among))
-    if forest.occupancy.total or any(_is_written(forest, forest.loops[each]) for each in forest.settling):
+    if (
+        forest.occupancy.total
+        or forest.packing
+        or any(_is_written(forest, forest.loops[each]) for each in forest.settling)
+    ):
         return False
     if forest.shared.engine.draining:
         return True
@@ -87,13 +92,15 @@ def _will_go(forest: Scene, loop: Loop, now: int) -> bool:
 
 def _opens(forest: Scene, loop: Loop, gate: Gate, now: int) -> bool:
     """Say whether a closed gate opens by itself: at an instant, or when others give back what they have taken."""
-    if gate.until is not None:
+    if gate.until is not None or gate.gate == "worktrees":
         return True
     if not forest.occupancy.total:
         return False
     if gate.gate == "lane":
         lanes = (name for name in forest.lanes_of(loop) if not forest.shared.lane(name).parked)
         return any(lane_full(forest, name, now) for name in lanes)
+    if gate.gate == "resource":
+        return not is_lost(forest, loop)
     return gate.gate in _CEILINGS
 
 
@@ -116,6 +123,8 @@ def _of(forest: Scene, loop: Loop, needed: bool, now: int) -> Standing:
         lost = needed and loop.status is not Status.COMPLETE
         return Standing.STUCK if lost else Standing.DONE
     if any(name not in forest.loops for name in loop.needs) or _has_no_lane(forest, loop):
+        return Standing.STUCK
+    if not forest.settles(loop) and is_lost(forest, loop):
         return Standing.STUCK
     closed = {gate.gate for gate in closed_gates(forest, loop, now)}
     return Standing.SPENT if "budget" in closed else Standing.WAITING

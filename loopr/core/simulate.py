@@ -22,7 +22,7 @@ from loopr.core.events import Event
 from loopr.core.forest import Forest
 from loopr.core.intake import interpret
 from loopr.core.model import NO_USAGE, Failure, Loop, Status
-from loopr.core.owed import Effect, Judge, Land, StartAttempt, StopAttempt, WriteDeclared, owed
+from loopr.core.owed import Effect, Judge, Land, PackWorktree, StartAttempt, StopAttempt, WriteDeclared, owed
 from loopr.core.played import Played, Watch, sum_up
 from loopr.core.policy import Policy, TypePolicy, encode_policy
 from loopr.core.slugs import slug
@@ -196,6 +196,9 @@ class _World:
                 self._start(self.forest.loops[effect.loop], effect.attempt)
             case StopAttempt():
                 self._expect(self.now, o.StopSeen(effect.loop, effect.attempt))
+            case PackWorktree():
+                self._begun.discard(effect)
+                self._expect(self.now, o.PackingDone(effect.loop, effect.attempt))
             case Judge():
                 self._judge(effect)
             case Land():

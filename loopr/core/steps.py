@@ -13,8 +13,10 @@ from loopr.core import events as e
 from loopr.core import offer_events as f
 from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
+from loopr.core import worktree_events as v
 from loopr.core.attempt import ATTEMPT_STEPS, finish, let_go, over
 from loopr.core.clash import NO_CLASH
+from loopr.core.housing import KEPT, PACKED, PACKING
 from loopr.core.model import DROPPED, LEFT, Failure, Hold, Loop, Status
 from loopr.core.redo import Ask
 
@@ -55,6 +57,7 @@ def _anew(loop: Loop, generation: int) -> Loop:
         generation=generation,
         leased=loop.leased and generation == loop.generation,
         base_commit="",
+        packed=loop.packed if generation == loop.generation else "",
         yes=(),
         clash=NO_CLASH,
     )
@@ -152,8 +155,8 @@ def _undone(loop: Loop, event: f.CompletionUndone, at: int) -> Loop:
 
 
 def _approved(loop: Loop, event: e.Approved, at: int) -> Loop:
-    """Go on to the plan branch."""
-    return loop._replace(status=S.LANDING)
+    """Go on to the plan branch; a worktree that was packed is laid again."""
+    return loop._replace(status=S.LANDING, packed="" if loop.packed == PACKED else loop.packed)
 
 
 def _rejected(loop: Loop, event: e.Rejected, at: int) -> Loop:
@@ -247,6 +250,11 @@ def _forgotten(loop: Loop, event: e.Forgotten, at: int) -> Loop:
     return loop._replace(landed="")
 
 
+def _packed(loop: Loop, event: v.WorktreePacked, at: int) -> Loop:
+    """Have no worktree until the next try; work that lands by now has it laid again for its judges."""
+    return loop._replace(packed="" if loop.status is S.LANDING else PACKED)
+
+
 STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     **ATTEMPT_STEPS,
     e.Settled: _settled,
@@ -278,5 +286,8 @@ STEPS: Mapping[type[e.LoopEvent], Callable[[Loop, Any, int], Loop]] = {
     e.ArtifactSeen: _seen,
     e.ArtifactGone: _artifact_gone,
     e.Forgotten: _forgotten,
+    v.WorktreePacking: lambda loop, event, at: loop._replace(packed=PACKING),
+    v.WorktreePacked: _packed,
+    v.WorktreeKept: lambda loop, event, at: loop._replace(packed=KEPT),
     w.SteeringRefused: lambda loop, event, at: loop,
 }

@@ -122,6 +122,7 @@ class Tree:
         self.redoing: dict[str, None] = {}
         self.offered: dict[str, None] = {}
         self.clashing: dict[str, None] = {}
+        self.resourced: dict[str, None] = {}
         self._heads = set[str]()
         self._children: dict[str, list[tuple[int, str]]] = {}
         self._roots: list[tuple[int, str]] = []
@@ -224,7 +225,8 @@ class Tree:
         below = self.below
         for loop in sorted(self.loops.values(), key=attrgetter("depth"), reverse=True):
             listed = loop.status in _LISTED or loop.past.ask is not None or loop.offers.offered
-            if listed or loop.needs or loop.hold or loop.lease or loop.ending or loop.clash.number:
+            said = loop.needs or loop.resources is not None or loop.clash.number
+            if listed or said or loop.hold or loop.lease or loop.ending:
                 self._list(None, loop)
                 self._need(None, loop)
             loop_id, parent = loop.id, loop.parent
@@ -267,6 +269,8 @@ class Tree:
             _keep(self.held, new.id, new.hold is not None)
         if new.offers.offered or (old is not None and old.offers.offered):
             _keep(self.offered, new.id, bool(new.offers.offered) and new.status is not Status.INVALIDATED)
+        if (old.resources if old is not None else None) is not new.resources:
+            _keep(self.resourced, new.id, new.resources is not None)
         if new.redoing or (old is not None and old.redoing):
             _keep(self.redoing, new.id, new.redoing)
         if new.clash.number or (old is not None and old.clash.number):

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from loopr.core.entries import Command
 from loopr.core.marked import Findings, Marked, MarkedList, MarkedMap, MarkedScalar, Pair, Position
-from loopr.core.policy import NO_BUDGET, Budget
+from loopr.core.policy import MAX_OFFERED, NO_BUDGET, RESOURCE_NAME, Amounts, Budget
 from loopr.core.slugs import nearest, one_line
 
 MAX_AMOUNT = 10**15
@@ -80,6 +80,33 @@ def read_priority(findings: Findings, value: Marked) -> int | None:
     message = f"priority: must be a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}, not {kind(value)}"
     findings.refuse(value.at, message, "write `priority: 10`, or leave it out for 0")
     return None
+
+
+def read_resources(findings: Findings, value: Marked) -> Amounts | None:
+    """Read how much is wanted of each named resource; an empty mapping says that nothing is."""
+    hint = "write `resources: {NAME: 1}`, or `{}` for none"
+    if isinstance(value, MarkedScalar) and value.value is None:
+        return None
+    if not isinstance(value, MarkedMap):
+        findings.refuse(value.at, f"resources: must be a mapping of names to numbers, not {kind(value)}", hint)
+        return None
+    amounts: dict[str, int] = {}
+    for pair in value.pairs:
+        amount = _whole(pair.value)
+        if not re.fullmatch(RESOURCE_NAME, pair.key):
+            findings.refuse(pair.at, f'resources: "{shown(pair.key)}" is no name of a resource', hint)
+        elif amount is None or not 1 <= amount <= MAX_OFFERED:
+            message = f"resources.{pair.key}: must be a whole number from 1 on, not {kind(pair.value)}"
+            findings.refuse(pair.value.at, message, "leave it out for none of it")
+        else:
+            amounts[pair.key] = amount
+    return tuple(sorted(amounts.items()))
+
+
+def _whole(value: Marked) -> int | None:
+    """Return a whole number that is written as one, else None."""
+    is_number = isinstance(value, MarkedScalar) and re.fullmatch(r"\d{1,7}", value.text)
+    return int(value.text) if is_number and isinstance(value, MarkedScalar) and type(value.value) is int else None
 
 
 def read_budget(findings: Findings, value: Marked) -> Budget:

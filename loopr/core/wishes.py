@@ -22,6 +22,7 @@ from loopr.core.lifecycle import allows
 from loopr.core.model import CLEARED, Loop, Status, Usage
 from loopr.core.observations import AttemptEnded, AttemptUsed, FileSeen, Trouble
 from loopr.core.offering import offered_file, words_for
+from loopr.core.redoing import worked_below
 from loopr.core.refusing import does_not_fit, nothing_stuck
 from loopr.core.scene import Scene
 from loopr.core.shared import WORKSPACE
@@ -166,16 +167,17 @@ def _stuck_below(scene: Scene, loop: Loop, statuses: frozenset[Status], late: Co
 
 
 def renew(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:
-    """Make a loop anew, as a new generation."""
+    """Make a loop anew, as a new generation; of a plan that a person has written, all below it that is over."""
     loop = _loop(scene, loop_id)
     event = e.Renewed(loop_id, by, loop.generation + 1)
     if not allows(loop, event):
         hint = GONE if loop.status is Status.INVALIDATED else NOT_OVER
         raise does_not_fit(scene, loop, "retry --fresh", hint)
-    if is_written(scene, loop):
-        hint = "edit it and `loopr start` it again, or name what is below it"
-        raise UserError(f"cannot retry --fresh {loop_id}: a person has written its plan file", hint=hint)
-    yield event
+    below = worked_below(scene, loop_id) if is_written(scene, loop) else [loop]
+    if not below:
+        hint = f"`loopr tree {loop_id}` shows how it stands"
+        raise UserError(f"cannot retry --fresh {loop_id}: nothing below it has been tried and is over", hint=hint)
+    yield from (e.Renewed(each.id, by, each.generation + 1) for each in below)
 
 
 def unpark(scene: Scene, loop_id: str, by: str) -> Iterator[Event]:

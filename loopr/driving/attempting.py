@@ -20,17 +20,16 @@ from loopr.core.observations import Trouble
 from loopr.core.plan_observations import PlanStands, TipsFound
 from loopr.driving.acts import Act, Asked, Do, Run, StopAsked, Tell, Until, insist
 from loopr.driving.agents import Heard, hear_out, level_of, veil_of
-from loopr.driving.caching import set_up
 from loopr.driving.checkout_only import with_checkout
 from loopr.driving.clashes import NO_CLASH, NOTHING_LEFT, Clashing, found_now, lay_out, left_before, left_now, look_at
 from loopr.driving.handovers import keep_output
 from loopr.driving.kit import OWN_FOLDER, Kit, Task
 from loopr.driving.left_out import put_back, report
 from loopr.driving.lookout import blame, tell_changed
-from loopr.driving.materials import RESULT, Spot, own_folder, write_materials
+from loopr.driving.materials import RESULT, Spot, write_materials
 from loopr.driving.outcomes import Said, end_of, listed, refusal, tail_of, trouble_before, trouble_of
-from loopr.driving.readiness import is_ready, mark_ready, seal_of, was_ready
 from loopr.driving.sentry import NOTHING
+from loopr.driving.setting_up import lay_again, set_up
 from loopr.driving.sites import HOLDER, plain_name, set_deserted_aside
 from loopr.driving.stepping import put_steps_back, run_after_command, run_before
 from loopr.driving.use import Span, timed, use_of
@@ -43,7 +42,6 @@ from loopr.world.processes.strays import living_in
 from loopr.world.repo.branches import ensure_plan, loop_tip
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import Ground
-from loopr.world.repo.include import copy_included
 from loopr.world.repo.landing import begin_again, take_over, take_together
 from loopr.world.repo.newer import make_landed_newer, make_newer, make_oldest
 from loopr.world.repo.plain import ensure_plain
@@ -110,6 +108,7 @@ def _skip_command(kit: Kit, task: Task) -> Act:
     loop = task.loop
     with suppress(StopAsked):
         yield Do(lambda: _carry_over(kit, task))
+        yield from lay_again(kit, task)
         yield Tell(o.AttemptBegan(loop.id, task.attempt, loop.base_commit))
         return o.AttemptEnded(loop.id, task.attempt)
     return o.StopSeen(loop.id, task.attempt)
@@ -143,15 +142,7 @@ def prepare(kit: Kit, task: Task, write: Callable[[Kit, Task, Spot], Made]) -> G
     if task.begins:
         task = yield from _begin_plan(kit, task, ground)
     spot: Spot = yield Do(lambda: _make_folder(kit, task, ground))
-    own = own_folder(spot.folder)
-    settings = kit.settings.of_project(task.loop.project)
-    setup = {"setup": settings.worktrees.setup, "post_create": settings.hooks.get("post_create")}
-    seal = seal_of(setup, ground)
-    if not is_ready(own, seal):
-        if was_ready(own):
-            yield Do(lambda: copy_included(ground, spot.folder))
-        yield from set_up(kit, task, ground, spot, setup)
-        mark_ready(own, seal)
+    yield from set_up(kit, task, ground, spot)
     written: Made = yield Do(lambda: write(kit, task, spot))
     yield from run_before(kit, task, spot, {"pre_run": kit.settings.hooks.get("pre_run")})
     return written

@@ -6,7 +6,7 @@ Knows the settings of the cache and the order of the steps. Must never know how 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from loopr.core import observations as o
 from loopr.core.entries import Command
@@ -24,11 +24,20 @@ from loopr.world.repo.ground import Ground
 PLACE = "worktrees.cache"
 
 
-def set_up(
-    kit: Kit, task: Task, ground: Ground, spot: Spot, steps: Mapping[str, Command | None]
-) -> Generator[Asked, Any, None]:
+class Steps(NamedTuple):
+    """The commands that set a worktree up; `more` ends the names of their runs."""
+
+    commands: Mapping[str, Command | None]
+    more: str = ""
+
+    def named(self, *names: str) -> dict[str, Command | None]:
+        """Return some of them as they are to run."""
+        return {f"{name}{self.more}": self.commands.get(name) for name in names}
+
+
+def run_setup(kit: Kit, task: Task, ground: Ground, spot: Spot, steps: Steps) -> Generator[Asked, Any, None]:
     """Run the steps that set a worktree up; where what the setup makes is copied, it does not run."""
-    setup, paths = steps["setup"], kit.settings.of_project(task.loop.project).worktrees.cache.paths
+    setup, paths = steps.commands["setup"], kit.settings.of_project(task.loop.project).worktrees.cache.paths
     own = own_folder(spot.folder)
     entry = ""
     if setup is not None and not paths:
@@ -36,13 +45,13 @@ def set_up(
     if setup is not None and paths and not was_ready(own):
         entry = yield Do(lambda: _entry(kit, task, ground, setup))
     if entry and (yield Do(lambda: restore(ground, entry, paths, spot.folder, own))):
-        yield from run_before(kit, task, spot, {**steps, "setup": None})
+        yield from run_before(kit, task, spot, steps.named("post_create"))
         return
-    yield from run_before(kit, task, spot, {"setup": setup})
+    yield from run_before(kit, task, spot, steps.named("setup"))
     if entry and loop_tip(ground, task.name) == task.tip:  # made by what is the plan's, not the loop's
         why = yield Do(lambda: _kept(ground, task, entry, paths, spot))
         yield Tell(o.Noticed(PLACE, why))
-    yield from run_before(kit, task, spot, {**steps, "setup": None})
+    yield from run_before(kit, task, spot, steps.named("post_create"))
 
 
 def _entry(kit: Kit, task: Task, ground: Ground, setup: Command) -> str:

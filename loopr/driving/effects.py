@@ -19,10 +19,11 @@ from loopr.core.forest import Forest
 from loopr.core.hot import touched_turns
 from loopr.core.model import Loop, Status, Terms
 from loopr.core.naming import generation_name, is_judge_room, judge_room
+from loopr.core.resources import too_few
 from loopr.core.tips import BRANCH_PLACE
 from loopr.driving.acts import Act, Do, Later, Run, StopAsked, Tell
 from loopr.driving.attempting import attempt
-from loopr.driving.ending import give_back, known_names, pack, stop
+from loopr.driving.ending import give_back, known_names, make_room, pack, stop
 from loopr.driving.jobs import Jobs, Key
 from loopr.driving.judging import Fits, judge
 from loopr.driving.keeping import copy_journal
@@ -134,6 +135,8 @@ class Effects:
                 held = partial(touched_turns, forest, loop)
                 course = Course(_fits(forest, loop), held, self._judges_left(loop), ours, at_work(forest), lags)
                 self._begin("land", loop, forest, entries, lambda task: bring_home(self.kit, task, course))
+            case w.PackWorktree():
+                self._pack(forest, entries, loop)
             case w.StopAttempt():
                 self._stop(forest, entries, loop, effect.attempt)
 
@@ -149,6 +152,15 @@ class Effects:
         known = follow or run in self._known
         at = 0 if known or judge_only else self._take_turn(forest)
         self._begin("attempt", loop, forest, entries, lambda task: attempt(self.kit, task, known=known, not_before=at))
+
+    def _pack(self, forest: Forest, entries: Entries, loop: Loop) -> None:
+        """Pack the worktree of a loop; one that is given back at this moment needs no more."""
+        task = self._task(forest, entries, loop)
+        if not isinstance(task, Task):  # nothing of it can be done now: it stays
+            self.jobs.begin(Key("tidy", loop.name, 0), _tell(_kept(loop, task)), lambda error: _kept(loop, error))
+            return
+        act = make_room(self.kit, task, self.kit.ground_of(task))
+        self.jobs.begin(Key("tidy", loop.name, 0), act, lambda error: _kept(loop, error))
 
     def _take_turn(self, forest: Forest) -> int:
         """Say when an attempt may begin: launches follow each other at the pace that the settings ask for."""
@@ -298,7 +310,7 @@ def _fits(forest: Forest, loop: Loop) -> Fits:
     """Return what says whether an outline may count for a loop as the tree is by then."""
 
     def fits(artifact: Artifact, where: str) -> list[Problem]:
-        return outline_problems(forest, loop, artifact, where)
+        return [*outline_problems(forest, loop, artifact, where), *too_few(forest, loop, artifact, where)]
 
     return fits
 
@@ -320,6 +332,11 @@ def _ended(kind: str, loop: Loop, error: Exception) -> o.Observation:
         case "land":
             return o.LandingFailed(loop.id, loop.attempt, trouble)
     return o.AttemptEnded(loop.id, loop.attempt, trouble)
+
+
+def _kept(loop: Loop, error: Exception) -> o.Observation:
+    """Say that the worktree of a loop stays, since it could not be packed."""
+    return o.PackingDone(loop.id, loop.attempt, str(error) or type(error).__name__)
 
 
 def _all_written(hands: FileHands, work: Iterable[tuple[Loop, Entry]]) -> list[o.Observation | None] | Problem:

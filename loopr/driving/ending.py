@@ -20,6 +20,7 @@ from loopr.world.processes.strays import living_in
 from loopr.world.repo.commits import commit_attempt
 from loopr.world.repo.ground import WORK, Ground
 from loopr.world.repo.leftovers import remove_stale_locks
+from loopr.world.repo.packing import pack_worktree
 from loopr.world.repo.plain import remove_plain
 from loopr.world.repo.refs import pack_refs, read_refs
 from loopr.world.repo.returning import release
@@ -46,6 +47,18 @@ def _commit(kit: Kit, task: Task, ground: Ground, name: str) -> None:
     slot = slot_of(ground, name)
     if slot is not None and slot.place(ground).is_dir():
         commit_attempt(ground, name, task.attempt, message_of(kit, task))
+
+
+def make_room(kit: Kit, task: Task, ground: Ground | None) -> Act:
+    """Pack the worktree of a loop that is not at work, and say whether that is done."""
+    why: str = (yield Do(partial(_pack, kit, task, ground))) if ground is not None else ""
+    return o.PackingDone(task.loop.id, task.attempt, why)
+
+
+def _pack(kit: Kit, task: Task, ground: Ground) -> str:
+    """Pack a worktree, but for one that a pull worker may still be in: that is set aside, and is no loop's any more."""
+    set_deserted_aside(kit.runs, ground, task.name)
+    return pack_worktree(ground, task.name, task.attempt, message_of(kit, task), living_in)
 
 
 def pack(ground: Ground) -> Act:

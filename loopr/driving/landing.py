@@ -28,6 +28,7 @@ from loopr.driving.guarding import named_by_judges
 from loopr.driving.judging import Fits, as_judged, candidate_of, note_of, read_output
 from loopr.driving.kit import Kit, Task
 from loopr.driving.outcomes import trouble_before
+from loopr.driving.setting_up import lay_again
 from loopr.errors import LooprError, PlanError, Problem, WorldError
 from loopr.world.artifacts import artifact_path, digest, parse_artifact
 from loopr.world.publishing import publishing
@@ -78,6 +79,7 @@ def _make_ready(kit: Kit, task: Task, course: Course) -> Act:
     """Make the commit that would land and have it judged; it moves nothing, and is begun anew after a crash."""
     loop, ground = task.loop, kit.ground_of(task)
     try:
+        yield from lay_again(kit, task)
         memory = yield from hear_out(kit, task, course.left)
         _, trouble = read_output(kit, task, course.fits)
         made: Intent | Trouble | o.LandingTouches | None = trouble

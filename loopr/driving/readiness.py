@@ -11,6 +11,7 @@ from pathlib import Path
 
 from loopr.driving.handovers import is_plain_file
 from loopr.world.artifacts import digest
+from loopr.world.judges import paths_in
 from loopr.world.prompts import write_files
 from loopr.world.repo.ground import Ground
 from loopr.world.settings.keys import Command
@@ -18,13 +19,15 @@ from loopr.world.settings.keys import Command
 READY = "ready"  # nothing else of ours lies in a worktree before the first attempt
 
 
-def seal_of(steps: Mapping[str, Command | None], ground: Ground) -> str:
-    """Return the digest of all by which a worktree is set up."""
+def seal_of(steps: Mapping[str, Command | None], ground: Ground, folder: Path) -> str:
+    """Return the digest of all by which a worktree is set up, with the files in it that the commands name."""
     include = b""
     if ground.top is not None:
         with suppress(OSError):
             include = (ground.top / ground.include).read_bytes()
-    return digest(repr(sorted(steps.items())).encode() + b"\0" + include)
+    words = sorted({word for command in steps.values() for word in paths_in(command)})
+    named = [(word, digest((folder / word).read_bytes())) for word in words if is_plain_file(folder / word)]
+    return digest(repr([sorted(steps.items()), named]).encode() + b"\0" + include)
 
 
 def is_ready(own: Path, seal: str) -> bool:

@@ -21,6 +21,7 @@ from loopr.ui.conflicting import conflict_row
 from loopr.ui.holding import held
 from loopr.ui.names import find_id
 from loopr.ui.newer_inputs import newer_inputs
+from loopr.ui.resources import resource_rows, worktrees_row
 from loopr.ui.stands import ALL_WORDS, is_like
 from loopr.ui.unattended import serves, tell_landing, unattended, unpaid
 from loopr.ui.unread import behind, is_served, unread, unread_anywhere
@@ -106,6 +107,8 @@ def status(workspace: Workspace, seen: Scenery) -> Row:
     body = views.status(seen.scene, seen.now, engine, to_start(workspace, seen.scene))
     body["unread"] = unread_anywhere(workspace, seen.scene)
     body["setups"] = setups_now(workspace, seen)
+    body["resources"] = resource_rows(seen.scene)
+    body["worktrees"] = worktrees_row(seen.scene)
     plans = [each for each in seen.scene.tree.children(None) if not seen.scene.tree.done(each)]
     body["plans"] = [{"id": each} | progress_row(seen.scene, [each], seen.now) for each in plans]
     body["warnings"] += filter(None, [unattended(seen.scene, seen.now, engine, body["ready"])])

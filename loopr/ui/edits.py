@@ -18,6 +18,7 @@ _OTHER = {
     "serial": "another side by side",
     "budget": "another budget",
     "priority": "another priority",
+    "resources": "other resources",
     "inputs": "other inputs from the next change of the base on",
 }
 

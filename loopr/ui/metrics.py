@@ -17,6 +17,7 @@ from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
 from loopr.core.scene import Scene
 from loopr.ui import tries, views
+from loopr.ui.resources import resource_rows
 
 BUCKETS = (1, 5, 15, 60, 300, 900, 3600, 14_400)
 """The upper edges of the histograms, in seconds: a check, a script, an agent, the longest that is let run."""
@@ -119,6 +120,10 @@ def families(scene: Scene, history: History, now: int) -> Iterator[Family]:
     yield _histogram("loopr_queue_seconds", words, history.queued)
     yield _loops(scene)
     yield from _lanes(scene, now)
+    rows = resource_rows(scene)
+    for key in ("offered", "held"):
+        samples = [("", (("resource", name),), float(row[key])) for name, row in rows.items()]
+        yield Family(f"loopr_resource_{key}", "gauge", f"How much of a resource is {key}.", samples)
     yield Family("loopr_problems", "gauge", "What needs a person's eye.", [("", (), float(len(views.problems(scene))))])
 
 

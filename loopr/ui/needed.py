@@ -18,7 +18,7 @@ from loopr.wiring import Workspace
 
 MOST_NAMED = 3  # loops of one row
 MOST_BELOW = 5  # rows for one loop
-_LABELS = {inbox.FILE: "waiting", inbox.HOME: "done"}
+_LABELS = {inbox.FILE: "waiting", inbox.RESOURCE: "waiting", inbox.HOME: "done"}
 """What stands in front of a row where that is no word for what it is about."""
 
 

@@ -31,7 +31,7 @@ _LEFT = (Status.FAILED, Status.PARKED, Status.AWAITING, Status.CANCELLED)
 MOST_NAMED = 3  # of a kind, beside the picture
 MOST_LISTED = 10  # of a kind, at the end
 MOST_GROUPS = 200  # that are asked what they wait for, in one picture
-CEILINGS = frozenset({"serial", "project", "type", "capacity", "pace"})
+CEILINGS = frozenset({"serial", "project", "type", "resource", "worktrees", "capacity", "pace"})
 """Gates that are no news: something else runs meanwhile."""
 TOLD_APART = frozenset({"lane", "paused", "host", "drain"})
 

@@ -32,6 +32,7 @@ from loopr.ui.names import counted
 from loopr.ui.nearby import meant_instead
 from loopr.ui.offers import is_put_off
 from loopr.ui.programs import absent_programs
+from loopr.ui.room import room_remarks
 from loopr.ui.shells import unreadable_texts
 from loopr.ui.silent import silent_remarks
 from loopr.ui.taken_up import take_up
@@ -135,10 +136,17 @@ def enqueue(
     events += engine.rescan(plan.id)
     events += take_up(engine, workspace, plan.id)
     done = summary(engine, plan.id, before, events)
-    remarks = reading_remarks(engine.forest, plan.text, plan.artifact) if fresh else ()
-    remarks += (*silent_remarks(workspace, engine.forest, plan.id),)
+    remarks = _remarks(engine, workspace, plan, fresh=fresh, ours=repo == OWN_REPO)
     edited = loop is not None and fresh
     return done._replace(put_back=back, remarks=remarks, edited=edited, **foretold)
+
+
+def _remarks(engine: Engine, workspace: Workspace, plan: Plan, *, fresh: bool, ours: bool) -> tuple[str, ...]:
+    """Remark on how a plan reads, on what its types cannot hand over, and on the disk that it may take."""
+    forest = engine.forest
+    reads = reading_remarks(forest, plan.text, plan.artifact) if fresh else ()
+    room = room_remarks(workspace, forest.tree.below[plan.id].total) if fresh and ours else ()
+    return (*reads, *silent_remarks(workspace, forest, plan.id), *room)
 
 
 def _foretell(

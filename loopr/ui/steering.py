@@ -186,8 +186,9 @@ def _ask(workspace: Workspace, course: Course, confirm: Confirm) -> None:
 
     forest, _, now = workspace.ponder()
     perform(forest, course(forest, now), now)
-    found = {each for name in course.names for each in descendants(forest.tree, name)}.difference(course.names)
-    text = f"{some(course.names)} would be made anew; {depending_words(forest, course.names, found)}"
+    names = tuple(each.loop for each in course.events if isinstance(each, e.Renewed))
+    found = {each for name in names for each in descendants(forest.tree, name)}.difference(names)
+    text = f"{some(names)} would be made anew; {depending_words(forest, names, found)}"
     if not confirm(text):
         raise UserError(text, hint="--yes goes on")
 

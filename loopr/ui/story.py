@@ -244,6 +244,7 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "cancelled": _because("cancelled by {by}"),
     "unparked": "reset by {by}",
     "retried": "retried by {by}",
+    "worktree_kept": "its worktree stays: {why}",
     "renewed": _because("made anew by {by}"),
     "redo_asked": _redo,
     "redo_began": "it is done again from here on",

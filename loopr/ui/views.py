@@ -13,11 +13,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from loopr.core.ceilings import full_ceilings
 from loopr.core.fairness import usage_of
 from loopr.core.gates import closed_gates
 from loopr.core.grouping import Waits, queue
 from loopr.core.ledger import PROJECT, Sums
-from loopr.core.limits import FULL, crew_of, full_ceilings, lane_closed
+from loopr.core.limits import FULL, crew_of, lane_closed
 from loopr.core.model import FINISHED, OCCUPYING, Gate, Loop, Status
 from loopr.core.offering import owner_of
 from loopr.core.policy import Budget
@@ -82,7 +83,7 @@ def loop_row(scene: Scene, loop: Loop, now: int, gates: Iterable[Gate] | None = 
         "agent": agent_of(scene, loop, now) or None,
         "branch": f"{policy.branch_prefix}{loop.name}" if live else None,
         "base_commit": loop.base_commit or None,
-        "worktree": f"{policy.worktrees_dir}/{loop.name}" if live else None,
+        "worktree": f"{policy.worktrees_dir}/{loop.name}" if live and loop.id in scene.housed else None,
         "input": _input(scene, loop),
         "output": policy.place_of(loop.id, loop.type),
         "usage": _usage_row(loop),
@@ -344,5 +345,4 @@ def show(scene: Scene, loop: Loop, now: int, attempts: list[Row]) -> Row:
     children = [loop_row(scene, scene.loops[each], now) for each in scene.tree.children(loop.id)]
     frees = releases(scene.tree, loop.id)
     body = {"loop": loop_row(scene, loop, now), "attempts": attempts, "children": children, "frees": frees}
-    body |= {"denied": denied_to(scene, loop)}
-    return document(now, body)
+    return document(now, body | {"denied": denied_to(scene, loop)})

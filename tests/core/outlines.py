@@ -11,7 +11,7 @@ from loopr.core.policy import Budget
 
 _WORD = re.compile(r"[();]|[^\s();]+")
 _FLAGS = {"serial": False, "parallel": True}
-_TAKES_A_WORD = ("needs", "files", "run", "agent", "leaf", "title", "body", "budget", "priority")
+_TAKES_A_WORD = ("needs", "files", "run", "agent", "leaf", "title", "body", "budget", "priority", "resources")
 
 
 def digest_of(text: str) -> str:
@@ -55,6 +55,12 @@ def _entries(words: Iterator[str]) -> Iterator[Entry]:
         yield _entry(said)
 
 
+def _amounts(text: str) -> tuple[tuple[str, int], ...]:
+    """Read `db=1,simulator=2`, or `none`."""
+    pairs = [each.partition("=") for each in text.split(",") if each != "none"]
+    return tuple((name, int(amount)) for name, _, amount in pairs)
+
+
 def _entry(said: dict[str, object]) -> Entry:
     """Make one entry from what was said of it."""
     needs = tuple(str(said["needs"]).split(",")) if "needs" in said else ()
@@ -69,6 +75,7 @@ def _entry(said: dict[str, object]) -> Entry:
         leaf=said["leaf"] == "true" if "leaf" in said else None,
         budget=Budget(tokens=int(str(said["budget"]))) if "budget" in said else Budget(),
         priority=int(str(said["priority"])) if "priority" in said else None,
+        resources=_amounts(str(said["resources"])) if "resources" in said else None,
         parallel=said.get("parallel"),  # type: ignore[arg-type]
         children=said.get("children", ()),  # type: ignore[arg-type]
     )

@@ -17,6 +17,7 @@ hold; their rows, their indexes and their next decisions must be the same.
     lands ID: OLD NEW FILE                  its landing is made ready, from one commit of the plan to another
     touches ID: FILE                        its landing would change these files, and is not judged yet
     ended ID: infra died of signal 9        ... with trouble: class, words, `launch`, `sig=`, `work=`, `after=`, `in=`
+    packed ID: words                        its worktree is packed, or stays for that reason
     used ID 100 tokens 20s                  what the attempt has used so far
     empty ID                                it has landed, and there was nothing to land
     finish ID: store                        everything from `began` to `landed` at once, with what it hands over
@@ -306,6 +307,7 @@ _REPORTS: dict[str, Callable[[Story, str, str], Iterable[o.Observation]]] = {
     "touches": lambda story, name, rest: [o.LandingTouches(*_key(story, name), tuple(rest.split()))],
     "landed": _landed,
     "empty": lambda story, name, rest: [o.LandingDone(*_key(story, name), "", digest_of(name), None)],
+    "packed": lambda story, name, rest: [o.PackingDone(*_key(story, name), rest)],
     "gone": lambda story, name, rest: [o.StopSeen(*_key(story, name))],
     "day": lambda story, name, rest: [o.DayPassed()],
     "host": lambda story, name, rest: [o.HostSeen("" if name == "fine" else rest or name)],

@@ -138,6 +138,23 @@ def test_other_output_touches_what_differs() -> None:
     """)
 
 
+def test_a_plan_of_a_persons_own_stands_for_all_below_it() -> None:
+    """Made anew is all below it that was tried and is over: what waits or runs, or was never tried, is left alone."""
+    policy = settings("spec phase code")
+    story = tell("plan p: a; b; c; d; e", policy)
+    story.choose()
+    go_on(
+        story,
+        "finish p/a: x\nlost p/e\npause p/e\nchoose p/a/x\nbegan p/b\nended p/b: config no\nbegan p/c\ncancel p/d",
+    )
+    go_on(story, "renew p")
+    assert {each.id: each.generation for each in story.forest.loops.values()} == {
+        "p": 1, "p/a": 2, "p/a/x": 1, "p/b": 2, "p/c": 1, "p/d": 2, "p/e": 1,
+    }  # fmt: skip
+    assert story["p/c"].status is Status.RUNNING
+    story.verify()
+
+
 def test_the_old_artifact_of_a_parent_that_runs_again_is_no_news() -> None:
     """The published artifact of the last generation, seen again by a rescan, does not complete the next one."""
     tell(f"""

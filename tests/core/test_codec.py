@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from loopr.core import codec, events, judge_events, offer_events, plan_events, redo_events, workspace_events
+from loopr.core import (
+    codec,
+    events,
+    judge_events,
+    offer_events,
+    plan_events,
+    redo_events,
+    workspace_events,
+    worktree_events,
+)
 from loopr.core import observations as o
 from loopr.core.codec import EVENTS, NAMES, UPCASTERS, VERSIONS, decode, encode, subject
 from loopr.core.events import Event, LoopEvent
@@ -27,6 +36,8 @@ BUDGETS = st.builds(Budget, st.none() | NUMBERS, st.none() | NUMBERS, st.none() 
 TERMS = st.builds(
     Terms, TEXTS, st.integers(0, 9), TEXTS, st.tuples(TEXTS), st.booleans(), TEXTS, TEXTS, st.booleans(),
     st.lists(TEXTS, max_size=2).map(tuple), BUDGETS, TEXTS, st.booleans(), st.booleans(), st.none() | NUMBERS,
+    st.lists(TEXTS, max_size=2).map(tuple), st.none() | st.booleans(),
+    st.none() | st.lists(st.tuples(TEXTS, NUMBERS), max_size=2).map(tuple),
 )  # fmt: skip
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "str": TEXTS,
@@ -39,6 +50,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "Failure": st.sampled_from(Failure),
     "Usage": st.builds(Usage, st.none() | NUMBERS, st.none() | NUMBERS, NUMBERS),
     "tuple[str, ...]": st.lists(TEXTS, max_size=3).map(tuple),
+    "Amounts": st.lists(st.tuples(TEXTS, NUMBERS), max_size=2).map(tuple),
     "Mapping[str, Any]": st.dictionaries(TEXTS, NUMBERS, max_size=2),
 }
 
@@ -65,7 +77,7 @@ def test_all_events_are_known() -> None:
     """Every event of all modules has a name of its own in the journal, and no abstract one has."""
     found = {
         each
-        for module in (events, judge_events, offer_events, plan_events, redo_events, workspace_events)
+        for module in (events, judge_events, offer_events, plan_events, redo_events, workspace_events, worktree_events)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Event) and each not in (Event, LoopEvent)
     }

@@ -15,7 +15,7 @@ from tests.core.stories import Story, go_on, outline, settings, tell
 
 ORDER = [
     "status", "stopping", "paused", "parent", "needs", "artifact", "offered", "manual", "merge", "backoff", "lane",
-    "budget", "serial", "apart", "project", "type", "capacity", "pace", "host", "drain",
+    "budget", "serial", "apart", "project", "type", "resource", "worktrees", "capacity", "pace", "host", "drain",
 ]  # fmt: skip
 
 # what closes a gate for `p/a`, what it then says, what opens it again, and the policy all of it happens under
@@ -81,6 +81,18 @@ CLOSINGS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "1 of 1 spec loop is at work",
         "lost q/x",
         {"per_type": {"spec": 1}},
+    ),
+    "resource": (
+        "plan q: x\ndispatch q/x\nchoose q/x",
+        "resource db: 1 of 1 held by q/x",
+        "lost q/x",
+        {"resources": {"db": 1}, "types": {"spec": {"resources": (("db", 1),)}}},
+    ),
+    "worktrees": (
+        "plan q: x\ndispatch q/x\nchoose q/x\nbegan q/x",
+        "1 of 1 worktrees are taken (`worktrees.max`)",
+        "ended q/x: config no\nchoose\npacked q/x",
+        {"max_loops": 0, "max_worktrees": 1},
     ),
     "capacity": ("plan q: x\ndispatch q/x\nchoose q/x", "all 1 slots are taken", "lost q/x", {"max_loops": 1}),
     "pace": (
@@ -364,7 +376,8 @@ def test_without_a_ceiling_on_api_calls_none_binds(ceiling: int) -> None:
 def test_a_group_is_closed_only_by_what_all_its_members_share() -> None:
     """No member of a group that is not closed as a whole has a closed gate, and the groups ask no other gates."""
     assert [name for name, _ in SHARED_GATES] == [
-        "paused", "lane", "budget", "serial", "apart", "project", "type", "capacity", "pace", "host", "drain",
+        "paused", "lane", "budget", "serial", "apart", "project", "type", "resource", "worktrees", "capacity",
+        "pace", "host", "drain",
     ]  # fmt: skip
     story = tell("""
         plan p: a; b serial; c serial; d

@@ -14,6 +14,7 @@ from loopr.core import observations as o
 from loopr.core import offer_events as f
 from loopr.core import redo_events as r
 from loopr.core import workspace_events as w
+from loopr.core import worktree_events as v
 from loopr.core.codec import EVENTS
 from loopr.core.forest import Forest
 from loopr.core.judge_events import Conflicted, JudgeWaits, LandingWaits, MergeTurnEnded, Refused, VerdictGiven
@@ -81,6 +82,9 @@ EXPECTED: dict[type[e.LoopEvent], tuple[set[Status], set[Status] | None]] = {
     e.Lifted: (EVERY, None),
     e.ArtifactSeen: (EVERY, None),
     e.ArtifactGone: (EVERY, None),
+    v.WorktreePacking: ({S.PENDING, S.PARKED, S.FAILED, S.AWAITING, S.CANCELLED}, None),
+    v.WorktreePacked: (set(S), None),
+    v.WorktreeKept: (set(S), None),
     e.Forgotten: ({S.INVALIDATED}, None),
     w.SteeringRefused: (EVERY, None),
     f.ArtifactOffered: (EVERY, None),
@@ -437,6 +441,8 @@ def test_every_event_is_reached_through_a_door() -> None:
         gone-file p/a
         """
     )
+    tight, stuck = settings(max_loops=1, max_worktrees=1), "began p/a\nended p/a: config no\nchoose"
+    packed = [tell(f"plan p: a; b\nchoose p/a\n{stuck}\npacked p/a{why}", tight) for why in ("", ": it holds a socket")]
     by_hand = tell("plan q: x\nslip q/x: k run y\nreject-file q/x", settings(commands="code"))
     files.see(o.LandingDone("p/b", 1, "c0ffee", "d", outline("k"), gave_way=digest_of("k")))
     crowd = tell("plan p: a; b\nchoose p/a, p/b\nbegan p/a\nbegan p/b\nended p/a\nended p/b", judged)
@@ -457,7 +463,7 @@ def test_every_event_is_reached_through_a_door() -> None:
         choose nobody
         """
     )
-    stories = (story, crowd, files, by_hand, redone, hot)
+    stories = (story, crowd, files, by_hand, redone, hot, *packed)
     reached = {type(event) for each in stories for event, _ in each.log}
     assert set(LIFECYCLE) - reached == set()
 

@@ -373,8 +373,9 @@ def test_only_a_plan_that_a_person_has_written_is_not_made_anew(commands: str, l
     """Whatever a command makes is made anew, a plan too; where a person has written the plan, only what is below it."""
     story = tell(f"plan p: a\nchoose p/a\n{LANDING}\nlanded p/a: x", settings(commands))
     by_a_person = loop_id == "p" and not commands.startswith("plan")
-    go_on(story, f"{'refuses ' if by_a_person else ''}renew {loop_id}")
+    go_on(story, f"renew {loop_id}")
     assert story[loop_id].status is (Status.COMPLETE if by_a_person else Status.PENDING)
+    assert (story["p/a"].status is Status.PENDING) == (by_a_person or loop_id == "p/a")
 
 
 @pytest.mark.parametrize("commit", ["", "b0", "b1"])

@@ -40,7 +40,13 @@ def ladder(commands: str = "plan spec phase code", **more: dict[str, Any]) -> di
 
 def settings(commands: str = "plan spec phase code", types: dict[str, Any] | None = None, **numbers: Any) -> Policy:
     """Return a policy under which every type has a command and nothing but the given numbers limits anything."""
-    roomy: dict[str, Any] = {"max_loops": 50, "max_api_calls": 50, "per_type": {}, "retry": STEADY}
+    roomy: dict[str, Any] = {
+        "max_loops": 50,
+        "max_api_calls": 50,
+        "per_type": {},
+        "retry": STEADY,
+        "max_worktrees": 10_000,
+    }
     return Policy(types=ladder(commands, **(types or {})), **roomy | numbers)
 
 
@@ -186,9 +192,13 @@ def indexes(forest: Forest) -> dict[str, Any]:
         "by_type": occupied.by_type,
         "by_project": occupied.by_project,
         "by_lane": occupied.by_lane,
+        "held": occupied.held,
+        "holders": {name: sorted(those) for name, those in occupied.holders.items()},
         "api_calls": occupied.api_calls,
         "lines": {line: sorted(those) for line, those in occupied.lines.items()},
         "groups": groups,
+        "housed": sorted(forest.housed),
+        "packing": sorted(forest.packing),
         "backoff": forest.ready.next_backoff(),
         "settling": sorted(forest.settling),
         "ready_since": since,

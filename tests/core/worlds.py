@@ -70,6 +70,7 @@ def policies(draw: st.DrawFn) -> Policy:
         lanes={"one": LanePolicy(draw(MAYBE)), "two": LanePolicy(draw(MAYBE))},
         projects=projects,
         ramp=draw(st.booleans()),
+        max_worktrees=draw(st.none() | st.just(1)),
     )
 
 

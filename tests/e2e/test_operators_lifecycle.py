@@ -121,13 +121,12 @@ def test_what_nobody_knows_is_told(still: Repo, verb: str) -> None:
     assert last_seq(still) == before
 
 
-def test_what_a_person_has_written_is_not_made_anew(still: Repo) -> None:
-    """A plan that nobody but a person writes is not made anew, which would leave it waiting for a file it has."""
+def test_a_plan_that_a_person_has_written_stands_for_all_below_it(still: Repo) -> None:
+    """To make such a plan anew is to make anew all below it that was tried and is over, once that is wanted."""
     before = last_seq(still)
-    ended = still.loopr("retry", "--fresh", "--yes", "demo", code=2)
-    assert (
-        "cannot retry --fresh demo: a person has written its plan file\n  hint: edit it and `loopr start`" in ended.err
-    )
+    asked = still.loopr("retry", "--fresh", "demo", code=2).err
+    assert "would be made anew" in asked and "--yes goes on" in asked
+    assert f"{TOP}pending-x" not in asked and f"{TOP}running-x" not in asked
     assert last_seq(still) == before
 
 

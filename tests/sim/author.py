@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -16,6 +16,7 @@ from loopr.core.entries import Artifact, Entry, encode_entry, implied_entry
 from loopr.core.policy import (
     DEFAULT_LANE,
     NO_BUDGET,
+    Amounts,
     Budget,
     LanePolicy,
     Policy,
@@ -37,6 +38,7 @@ ESCALATIONS: tuple[dict[str, Step], ...] = (
 )
 PROJECTS = ("default", "other")
 PLACES = ("", "", "", "command", "judge", "landing")
+OFFERS: tuple[dict[str, int], ...] = ({}, {}, {"db": 1}, {"db": 2, "mem": 3})
 LADDERS = (("plan", "spec", "phase", "code"), ("epic", "story", "task"), ("job", "step"))
 
 
@@ -69,6 +71,7 @@ class Author:
         self.ladder = self.chance.choice(LADDERS)
         self.priced = priced
         self.commands = self.chance.choice((0.95, 0.95, 0.5))
+        self.wants = Random(seed * 17 + 3)
         self._versions = 0
         self.is_hot = Random(seed * 37 + 5).random() < 0.3  # everybody changes the same files there
         self.hard_to_please = Random(seed * 31 + 7).choice(PLACES)  # there the same no is said again and again
@@ -77,7 +80,7 @@ class Author:
 
     def policy(self) -> Policy:
         """Draw settings: mostly narrow ceilings, so that something is always short."""
-        draw = self.chance
+        draw, offers = self.chance, self.wants.choice(OFFERS)
         retry = Retry(
             base_ms=draw.choice((1_000, 30_000)),
             cap_ms=60_000,
@@ -88,7 +91,7 @@ class Author:
             same_answer=draw.choice((None, 2, 4)),
         )
         return Policy(
-            types=self._types(),
+            types=self._types(offers),
             priority=Priority(base={name: 40 + 20 * depth for depth, name in enumerate(self.ladder)}),
             retry=retry,
             max_loops=draw.choice((0, 1, 2, 2, 3, 4, 50)) + 3 * self.is_hot,
@@ -112,9 +115,16 @@ class Author:
             window_ms=draw.choice((120_000, 86_400_000)),
             budget=self._budget(0.06),
             loops_per_plan=draw.choice((30, 30, 6)),
+            resources=offers,
+            max_worktrees=self.wants.choice((None, 1, 1, 2)),
         )
 
-    def _types(self) -> dict[str, TypePolicy]:
+    def _wanted(self, offers: Mapping[str, int]) -> Amounts:
+        """Draw what is wanted of what is offered: all of it, some, or nothing."""
+        draw = self.wants
+        return tuple((name, draw.randint(1, most)) for name, most in sorted(offers.items()) if draw.random() < 0.6)
+
+    def _types(self, offers: Mapping[str, int]) -> dict[str, TypePolicy]:
         """Draw what each type runs with."""
         draw, types = self.chance, {}
         for place, name in enumerate(self.ladder):
@@ -135,6 +145,7 @@ class Author:
                 escalate=draw.choice(ESCALATIONS),
                 judge_lanes=draw.choice(((), (), LANES[1:2], LANES[1:])),
                 fallback=draw.choice(((), (), (), LANES[2:], (LANES[2], LANES[1]))),
+                resources=self._wanted(offers) if self.wants.random() < 0.4 else (),
             )
         return types
 
@@ -154,12 +165,16 @@ class Author:
     def edited_policy(self, old: Policy) -> Policy:
         """Change one or two things, ceilings above all, down as well as up."""
         new, draw = self.policy(), self.chance
+        if self.wants.random() < 0.15:
+            return replace(old, resources=new.resources, types=new.types)
         keys = ("max_loops", "max_api_calls", "per_type", "batch_size", "lanes", "projects", "budget", "types", "retry")
         if not self.priced:  # a journal on disk gives back the charges of the window that was in force
             new = replace(new, window_ms=old.window_ms)
         chosen = draw.sample(
             (*keys, "starvation_ms", "ramp", "window_ms", "priority", "lease_ttl_ms"), draw.choice((1, 2))
         )
+        if "types" in chosen:  # what they want is offered; entries that were written before may want more
+            old = replace(old, resources=new.resources)
         return replace(old, **{key: getattr(new, key) for key in chosen})
 
     @staticmethod
@@ -170,7 +185,7 @@ class Author:
             for name, each in old.types.items()
         }
         projects = {name: ProjectPolicy() for name in old.projects}
-        lifted = replace(old, max_loops=4, max_api_calls=4, batch_size=0, loops_per_plan=200)
+        lifted = replace(old, max_loops=4, max_api_calls=4, batch_size=0, loops_per_plan=200, resources=OFFERS[-1])
         return replace(lifted, types=types, projects=projects, lanes={}, per_type={}, budget=NO_BUDGET)
 
     # --- artifacts --------------------------------------------------------------------------------------------------
@@ -276,6 +291,7 @@ class Author:
             parallel=draw.choice((None, None, None, True, False)),
             children=children,
             priority=None if plain else self._priority(0.12),
+            resources=self._wanted(policy.resources) if self.wants.random() < 0.12 else None,
         )
 
     def edited(self, old: Artifact, type_name: str, policy: Policy, others: Sequence[str]) -> Artifact:

@@ -87,6 +87,8 @@ class Hands:
                 self._start(loop)
             case w.StopAttempt():
                 self._stop((effect.loop, effect.attempt))
+            case w.PackWorktree():
+                self._once("pack", loop, self.world.chance.choice((5, 2_000)), self._packed)
             case w.Judge():
                 self._once("judge", loop, self.world.chance.choice((5, 2_000)), self._judged)
             case w.Land():
@@ -268,6 +270,12 @@ class Hands:
             then(loop)  # type: ignore[operator]
 
         self.world.later(took, happen, dies_with_engine=True)
+
+    def _packed(self, loop: Loop) -> None:
+        """Say that a worktree is packed, or that something in it would be lost."""
+        self.world.met("luck: a worktree was packed")
+        unlucky = self.world.faulty and self.world.chance.random() < 0.2
+        self.world.report(o.PackingDone(loop.id, loop.attempt, "it holds a socket" if unlucky else ""))
 
     def _judged(self, loop: Loop) -> None:
         """Say what the judge says."""

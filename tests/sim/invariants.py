@@ -85,6 +85,8 @@ def is_stale(forest: Forest, seen: o.Observation) -> bool:
     loop = forest.loops.get(seen.loop)  # type: ignore[attr-defined]
     if loop is None:
         return True
+    if isinstance(seen, o.PackingDone):
+        return loop.packed != "packing" or loop.attempt != seen.attempt
     present = [each.attempt for each in (loop.lease, loop.ending) if each is not None]
     return attempt not in present
 
@@ -247,10 +249,35 @@ class Watch:
         closed = [each for each in gates_of(forest, loop, at) if not (pull and each.gate in NOT_OF_WORKERS)]
         require(not closed, f"{event} past {closed}")
         self._below_ceilings(event, loop, at)
+        self._below_offers(event, loop)
         self._by_whom(event, loop, at)
         busy = [each for each in forest.loops.values() if occupies(each)]
         for problem in purses.problems(forest, loop, busy, at, self.world.met):
             raise Broken(f"{event} {problem}")
+
+    def _below_offers(self, event: e.LeaseGranted, loop: Loop) -> None:
+        """All that a loop wants of the machine is granted with its lease, and never more is held than is offered."""
+        forest = self.shadow
+        said = (each.resources for each in (loop, *forest.tree.ancestors(loop)) if each.resources is not None)
+        wanted = next(said, forest.policy.types[loop.type].resources)
+        require(event.holds == wanted, f"{event} holds something else than {wanted}")
+        holding = [each for each in forest.loops.values() if occupies(each) and each.status is not Status.LANDING]
+        most = forest.policy.max_worktrees or (forest.policy.max_loops + 4 if forest.policy.max_loops > 0 else None)
+        if most is not None and event.expires_at is None:
+            over = (Status.COMPLETE, Status.INVALIDATED)
+            with_one = [each for each in forest.loops.values() if each.leased and each.status not in over]
+            others = [each.id for each in with_one if each.packed in ("", "packing") and each is not loop]
+            has = loop in with_one and loop.packed == ""
+            bound = max(most, forest.policy.max_loops)
+            require(has or len(others) < bound, f"{event} beside {len(others)} worktrees of {bound}")
+            require(loop.packed != "packing", f"{event} while its worktree is packed")
+        for name, amount in wanted:
+            held = sum(dict((each.lease or each.ending).holds).get(name, 0) for each in holding)  # type: ignore[union-attr]
+            offered = forest.policy.resources.get(name, 0)
+            require(held + amount <= offered, f"{event}: {held} of {offered} {name} are held already")
+            self.world.met("luck: a resource was granted")
+            if held:
+                self.world.met("luck: a resource was shared")
 
     def _by_whom(self, event: e.LeaseGranted, loop: Loop, at: int) -> None:
         """The agent is the one whose turn it is by the number of failures, and the lane one of its."""
@@ -366,7 +393,7 @@ def _same_occupancy(forest: Forest) -> None:
     for loop in forest.loops.values():
         if occupies(loop) or loop.holds_line:
             new.count(loop, 1)
-    for name in ("loops", "by_type", "by_project", "by_lane", "api_calls", "lines"):
+    for name in ("loops", "by_type", "by_project", "by_lane", "api_calls", "lines", "held", "holders"):
         ours, theirs = getattr(kept, name), getattr(new, name)
         require(ours == theirs, f"occupancy.{name} is {ours}, counted anew {theirs}")
 

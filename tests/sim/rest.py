@@ -31,6 +31,10 @@ def at_rest(world: World) -> None:
     for loop in forest.loops.values():
         gates = {each.gate for each in gates_of(forest, loop, now)}
         require(bool(gates), f"{loop.id} is neither done nor says why not")
+        if "resource" in gates:
+            offers, wants = forest.policy.resources, forest.resources_of(loop)
+            is_lost = any(amount > offers.get(name, 0) for name, amount in wants)
+            require(is_lost, f"{loop.id} waits at rest for what nobody holds: {wants} of {offers}")
         require(bool(gates - PASSING), f"{loop.id} waits at rest for {gates} alone")
         if gates <= PASSING | {"serial"}:
             line = [loop.id]

@@ -17,7 +17,7 @@ from tests.sim.person import PERSON
 from tests.sim.play import play
 from tests.sim.worker import WORKER
 
-SEEDS = range(300_000, 300_700)
+SEEDS = range(300_000, 300_900)
 
 
 @pytest.mark.timeout(600)
@@ -37,6 +37,7 @@ def test_the_simulation_meets_everything_on_the_menu() -> None:
         *age.MET,
         *merges.MET,
     )
+    lucky += ("a resource was granted", "a resource was shared", "a worktree was packed")
     lucky += ("an input went before its attempt began", "a round was cut short", "a loop just did the work")
     wanted += [f"luck: {each}" for each in lucky]
     wanted += [f"trouble: {each.value}" for each in Failure if each is not Failure.BUDGET]

@@ -91,7 +91,6 @@ def test_an_unknown_key_is_a_mistake_of_usage(tmp_path: Path, verb: str) -> None
     ("key", "says"),
     [
         ("serve.port", "serve.port is not in this version (there is no page in the browser: leave it out)"),
-        ("types.code.resources", "types.code.resources is not in this version (there is no cluster"),
         ("staleLockTimeout", "(nothing is to be set: a lock dies with the process that holds it)"),
         ("agents.maxConcurrent", "(did you mean concurrency.max_loops?)"),
         ("nonsense", "nonsense is not a known key (see config show)"),

@@ -18,7 +18,7 @@ DOCUMENTS = {
     "tree": "workspace loops counts progress lanes unread",
     "ls": "workspace loops counts progress lanes unread",
     "status": "engine paused capacity counts progress queue lanes projects problems moved offered stale warnings "
-    "unread ready plans inbox setups",
+    "resources worktrees unread ready plans inbox setups",
     "next": "at grants held refused unread",
     "why a": "setup update conflict id runnable gates offered stale redo score story unread",
     "show a": "loop attempts children frees denied unread progress places",

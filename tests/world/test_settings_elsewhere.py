@@ -53,7 +53,6 @@ def test_a_foreign_name_is_refused_with_ours(tmp_path: Path, text: str, where: s
     [
         ("executor.kind", "dask", "dask is not in this version"),
         ("serve.port", "8000", "is not in this version"),
-        ("types.code.resources.GPU", "1", "is not in this version"),
         ("scheduler.max_polecats", "5", "did you mean concurrency.max_loops?"),
     ],
 )

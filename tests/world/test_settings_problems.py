@@ -95,7 +95,17 @@ def test_all_problems_come_at_once_in_the_order_of_the_lines(tmp_path: Path) -> 
             "types.code.fallback: stands in for nobody: without run and agent a person",
         ),
         ("types: {code: {agent: codex, fallback: [codex]}}", "types.code.fallback: names codex, whose work it is"),
-        ("types: {code: {resources: {GPU: 1}}}", "loopr.yml:1:16 types.code.resources: is not in this version"),
+        ("types: {code: {resources: {GPU: 1}}}", "types.code.resources.GPU: is not offered: resources does"),
+        (
+            "{resources: {simulator: 2}, types: {code: {resources: {simulater: 1}}}}",
+            "types.code.resources.simulater: is not offered: resources does not name it (did you mean simulator?",
+        ),
+        (
+            "{resources: {db: 2}, types: {code: {resources: {db: 3}}}}",
+            "loopr.yml:1:49 types.code.resources.db: wants 3, and resources offers 2 (loopr.yml:1:14)",
+        ),
+        ("resources: {db: 0}", "loopr.yml:1:13 resources.db: must be a whole number from 1 to 1000000, not 0"),
+        ("resources: {'a b': 1}", "loopr.yml:1:13 resources.a b: is no name for a resource"),
         ("serve: {port: 8000}", "loopr.yml:1:1 serve: is not in this version (there is no page in the browser"),
         ("executor: {kind: dask}", "loopr.yml:1:12 executor.kind: dask is not in this version (there is no cluster"),
         ("types: {code: {env: {only: ['A B']}}}", "types.code.env.only"),

@@ -21,6 +21,7 @@ from loopr.ui.cli.frame import Frame, reading, several
 from loopr.ui.folding import fold
 from loopr.ui.names import counted, find_id
 from loopr.ui.older import age_words, stale_lines
+from loopr.ui.resources import wanted_words
 from loopr.ui.times import localized, say_clock, say_duration, say_tokens
 from loopr.ui.tries import try_lines
 from loopr.ui.unattended import unattended, unattended_loop
@@ -193,6 +194,7 @@ def show_verb(frame: Frame, loop: str) -> None:
         ("used", _used(row["usage"])),
         ("subtree", stands.roll_up(seen.scene, found) if row["below"]["total"] else ""),
         ("ahead", way_words(body["progress"]) if row["below"]["total"] else ""),
+        ("resources", wanted_words(seen.scene, found)),
         *_places(row, body["places"]),
         ("reason", row["reason"] or ""),
         ("refused", "; ".join(map(render.plain, body["denied"]))),
@@ -227,8 +229,7 @@ def _home_of(scene: Scene, loop: Loop) -> str:
 def _agent(scene: Scene, loop: Loop, now: int) -> str:
     """Name the agent that works for a loop now, and why it is not the first one; nothing where a command does."""
     taken = scene.taken_over(loop)
-    name = scene.agent_of(loop)
-    own = name
+    own = scene.agent_of(loop)
     if taken is not None:
         early = loop.taken_early and dict(loop.tally).get(taken[0], 0) < taken[1].after
         own += f", which took over {'as nothing had changed' if early else f'after {taken[1].after} times {taken[0]}'}"

@@ -20,6 +20,7 @@ from loopr.ui.collecting import collecting
 from loopr.ui.drafting import Proposal, blocks_of, drafted, makes
 from loopr.ui.gate import pass_gate
 from loopr.ui.proposing import agents_here, seen
+from loopr.ui.room import room_remarks
 from loopr.ui.strangers import free_folder, known_plans, remarks_on, strangers
 from loopr.ui.surveying import survey, unignored
 from loopr.wiring import Workspace, wall_clock
@@ -69,7 +70,7 @@ def init_verb(frame: Frame, *, dry_run: bool, agent: str | None, anew: bool, yes
     remarks = [*_remarks(frame, workspace), *beside]
     if SETTINGS_FILE in made and not dry_run:
         workspace.in_force.forget()  # the new settings count now
-        remarks += agents_here(workspace)
+        remarks += [*agents_here(workspace), *room_remarks(workspace)]
     specs = chosen or workspace.settings.artifacts.dir
     if f"{specs}/" in made and workspace.place.repository is not None:
         remarks.append(f"{specs}/ {TREE}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from loopr import wiring
+from loopr.core.housing import PACKED
 from loopr.core.model import Loop, Status
 from loopr.core.scene import Scene
 from loopr.core.states import people_say
@@ -74,6 +75,8 @@ def _folder(frame: Frame, ground: Ground | None, loop: Loop) -> Folder:
     from loopr.world.repo.slots import load, slot_of
 
     slot = slot_of(ground, loop.name)
+    if slot is None and loop.packed == PACKED and not frame.as_json:
+        return Folder(_laid_again(frame, ground, loop), ground.short_branch(loop.name))
     if slot is not None and slot.state == "used" and slot.place(ground).is_dir():
         return Folder(slot.place(ground), ground.short_branch(loop.name))
     if slot is not None and slot.state != "used":
@@ -83,6 +86,18 @@ def _folder(frame: Frame, ground: Ground | None, loop: Loop) -> Folder:
     if not aside and slot is None and plain.is_dir():  # of a type that works without git
         return Folder(plain)
     raise _none(loop, f"one was set aside and lies in {aside[-1]}" if aside else "")
+
+
+def _laid_again(frame: Frame, ground: Ground, loop: Loop) -> Path:
+    """Lay the worktree of a loop whose own was packed, as its last try has left it; nothing is set up in it."""
+    from loopr.grounds import stands_at
+    from loopr.world.processes.strays import living_in
+    from loopr.world.repo.worktrees import take
+
+    tip = stands_at(ground, frame.workspace.look().scene, loop.plan)
+    folder = take(ground, loop.name, tip, living_in, known=True).folder
+    frame.note(f"{loop.id}: its worktree was packed, and is laid again from its branch")
+    return folder
 
 
 def _none(loop: Loop, hint: str) -> NotFound:

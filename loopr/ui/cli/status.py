@@ -13,6 +13,7 @@ from loopr.errors import NotFound, UserError
 from loopr.ui import documents, needed, render, views
 from loopr.ui.cli.frame import Frame, reading
 from loopr.ui.cli.see import tell_unread
+from loopr.ui.resources import resource_lines, worktrees_words
 from loopr.ui.stands import footer, readiness, to_do_again
 from loopr.ui.story import moved_words
 from loopr.ui.times import localized, say_tokens
@@ -63,6 +64,8 @@ def _status_lines(frame: Frame, seen: Scenery, body: views.Row) -> list[str]:
         ("engine", running + (" (draining)" if engine["draining"] else " (stays)" if engine["stays"] else "")),
         *zip(chain(("loops",), repeat("")), _sums(seen, body, frame.room - 8), strict=False),
         ("slots", f"{capacity['occupied']}{ceiling}"),
+        ("worktrees", worktrees_words(body["worktrees"])),
+        *zip(chain(("resources",), repeat("")), resource_lines(body["resources"]), strict=False),
         *zip(chain(("full",), repeat("")), capacity["full"], strict=False),
         ("queue", f"{queue['depth']} waiting for a slot" + (f": {by_type}" if by_type else "")),
         ("ready", str(body["ready"]) if body["ready"] else ""),

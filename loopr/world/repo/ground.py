@@ -57,6 +57,7 @@ class Ground:
     trees: str = "worktrees"
     max_file_bytes: int = 50 * 1024 * 1024
     union: tuple[str, ...] = ()  # patterns of files whose both sides a merge keeps
+    most: int | None = None  # worktrees that may be there; what is beyond is not kept for reuse
     pool_folder: str = POOL_FOLDER  # other repositories may have theirs in the same folder of worktrees
 
     @property

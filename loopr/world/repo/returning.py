@@ -34,8 +34,13 @@ from loopr.world.repo.words import Released
 from loopr.world.repo.worktrees import Occupied, nobody, put, remove_worktree, retire
 
 
-def release(ground: Ground, name: str, occupied: Occupied = nobody, *, derived: bool = False) -> Released:
-    """Give a loop's worktree back, and its branch where its work is safe elsewhere; `derived` work needs no safety."""
+def release(
+    ground: Ground, name: str, occupied: Occupied = nobody, *, derived: bool = False, packs: bool = False
+) -> Released:
+    """Give a loop's worktree back, and its branch where its work is safe elsewhere; `derived` work needs no safety.
+
+    Of one that is packed the branch stays, and so does the folder where something lives in it.
+    """
     slot = slot_of(ground, name)
     outcome = Released("absent")
     if slot is not None:
@@ -43,19 +48,23 @@ def release(ground: Ground, name: str, occupied: Occupied = nobody, *, derived: 
         if slot.place(ground).is_dir():
             why = occupied(slot.place(ground))
             if why:
-                retire(ground, slot, why)
+                if not packs:
+                    retire(ground, slot, why)
                 return Released("kept", why)
             why = _emptied(ground, slot, derived=derived, goes=goes)
             if why:
                 return Released("kept", why)
         outcome = _to_pool(ground, slot, goes=goes)
-    _drop_refs(ground, name, derived)
+    if not packs:
+        _drop_refs(ground, name, derived)
     return outcome
 
 
 def _has_room(ground: Ground, slots: Slots) -> bool:
-    """Say whether the pool takes one more."""
-    return sum(each.state == "free" for each in slots.values()) < ground.pool
+    """Say whether the pool takes one more of those that are there."""
+    there = sum(each.state != "retired" for each in slots.values())
+    within = ground.most is None or there <= ground.most
+    return within and sum(each.state == "free" for each in slots.values()) < ground.pool
 
 
 def _emptied(ground: Ground, slot: Slot, *, derived: bool, goes: bool) -> str:
@@ -151,6 +160,8 @@ def _to_pool(ground: Ground, slot: Slot, *, goes: bool) -> Released:
     """
     with ground.alone() as door:
         slots = load(ground)
+        if (now := slots.get(slot.id)) is None or now.name != slot.name:  # somebody else has given it back
+            return Released("absent")
         place, pooled = slot.place(ground), slot.pool_place(ground)
         if (goes and not _has_room(ground, slots)) or not (place.is_dir() or pooled.is_dir()):
             remove_worktree(ground, slots, slot, door)

@@ -11,6 +11,7 @@ from typing import Any
 
 from loopr.core.policy import DEFAULT_LANE
 from loopr.world.settings import ladder
+from loopr.world.settings.check import nearest
 from loopr.world.settings.layers import Story
 from loopr.world.settings.presets import REPORT_COST, Shelf, unknown_agents
 from loopr.world.settings.reading import Fault
@@ -104,6 +105,25 @@ def _fallback(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
             yield Fault(path, where_of(story, path), f"names {each['agent']}, whose work it is", "name another agent")
 
 
+def _resources(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
+    """What a type wants of the machine's resources is offered."""
+    offers = {name: offered for name, offered in values["resources"].items() if offered is not None}
+    for name, each in values["types"].items():
+        for resource, amount in each["resources"].items():
+            offered = offers.get(resource)
+            if amount is None or (offered is not None and amount <= offered):
+                continue
+            path = f"types.{name}.resources.{resource}"
+            offer = f"add resources: {{{resource}: {amount}}}"
+            if offered is None:
+                near = nearest(resource, offers)
+                hint = f"did you mean {near}? Else {offer}" if near else offer
+                yield Fault(path, where_of(story, path), "is not offered: resources does not name it", hint)
+            else:
+                message = f"wants {amount}, and resources offers {offered} ({where_of(story, f'resources.{resource}')})"
+                yield Fault(path, where_of(story, path), message, "want fewer, or offer more")
+
+
 def _money(values: Mapping[str, Any], story: Story) -> Iterable[Fault]:
     """A money budget needs the price of the lane of whatever does not report what it costs: commands, some agents."""
     shared = ["budget", *(f"projects.{name}.budget" for name in values["projects"])]
@@ -158,5 +178,6 @@ _RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (_one_worker, frozenset({"types"})),
     (_escalation, frozenset({"types"})),
     (_fallback, frozenset({"types"})),
+    (_resources, frozenset({"types", "resources"})),
     (_money, frozenset({"types", "lanes", "budget", "projects", "agents"})),
 )

@@ -16,6 +16,7 @@ from typing import Any
 from loopr.core.policy import (
     DEFAULT_LANE,
     DEFAULT_MAX_ITERATIONS,
+    Amounts,
     Budget,
     LanePolicy,
     Policy,
@@ -147,6 +148,8 @@ def _policy(values: Values, names: list[str], agents: Mapping[str, Preset], stor
         worktrees_dir=values["worktrees"]["dir"],
         branch_prefix=values["git"]["branch_prefix"],
         hooks_may_decide=values["hooks"]["may_decide"],
+        resources=dict(_amounts(values["resources"])),
+        max_worktrees=values["worktrees"]["max"],
     )
 
 
@@ -184,7 +187,14 @@ def _type_policy(name: str, values: Values, agents: Mapping[str, Preset], said: 
         inputs=tuple(each["inputs"]),
         stale=each["stale"],
         said=tuple(key for key in said if key in _SAID_OF_POLICY),
+        resources=_amounts(each["resources"]),
+        worktree=each["worktree"],
     )
+
+
+def _amounts(values: Values) -> Amounts:
+    """Return amounts by name, without those that a layer has taken back."""
+    return tuple(sorted((name, amount) for name, amount in values.items() if amount is not None))
 
 
 def _lanes_of(values: Values, agents: Mapping[str, Preset]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 NOT_YET: Mapping[str, str] = {
     "serve": "there is no page in the browser",
-    "types.*.resources": "there is no cluster whose workers could offer them",
 }
 """Keys that lead nowhere in this version, with why; a star stands for any name."""
 

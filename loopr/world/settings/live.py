@@ -13,7 +13,7 @@ from loopr.world.settings.layers import file_layers
 from loopr.world.settings.reading import Fault, Node, Read, plain
 from loopr.world.settings.sources import LAYERS, Texts
 
-LIVE = frozenset({"concurrency", "dispatch", "scheduler", "queue", "retry", "logs"})
+LIVE = frozenset({"concurrency", "dispatch", "scheduler", "queue", "retry", "logs", "resources"})
 """What paces the work, and judges nothing: it comes into force at once."""
 _LANES, _LIVE_IN_LANE = "lanes", "max_concurrent"
 _CALLED = {name: name for name in LAYERS}

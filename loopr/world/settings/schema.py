@@ -6,7 +6,7 @@ are all drawn from it. Must never know a file, a layer or what a value is used f
 
 from __future__ import annotations
 
-from loopr.core.policy import MAY
+from loopr.core.policy import MAX_OFFERED, MAY, RESOURCE_NAME
 from loopr.core.wording import USUAL
 from loopr.world.settings.keys import (
     Key,
@@ -36,6 +36,7 @@ PATH_INSIDE = r"(?!/)(?!\.git(?:/|$))(?!(?:[^/]*/)*\.\.(?:/|$))(?!\.?/?$)[^\\\x0
 AUTHOR = r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f][^<>\x00-\x1f\x7f]* <[^<>\x00-\x20\x7f]+>"
 REF_PREFIX = r"(?!.*\.lock/)(?:[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*/)+"
 
+_RESOURCES = Names("resource", RESOURCE_NAME, lambda part: part)
 _TYPES = Names("type", TYPE_NAME, lambda part: part.lower().replace("_", "-"))
 _PROJECTS = Names("project", "[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _CLASSES = Names("class (refused, conflict, infra or timeout)", "refused|conflict|infra|timeout")
@@ -120,6 +121,11 @@ _TYPE = block(
                  "a list of paths"),
     stale=choice("What becomes of its loops that are older than what they need: they are named, or done again.",
                  "tell", "redo"),
+    resources=table(
+        "What each of its loops holds of the machine's resources until its work is judged; an entry may say otherwise.",
+        _RESOURCES,
+        whole(None, "How much of this resource; null is none of it.", most=MAX_OFFERED),
+    ),
     may=texts("What its commands may steer below their loop, and in plans that they started; nothing else.",
               f"a list of {', '.join(MAY)}", "|".join(MAY)),
 )  # fmt: skip
@@ -242,6 +248,9 @@ SCHEMA = block(
         "The git worktrees of live loops.",
         dir=text("worktrees", "The folder of the worktrees.", PATH_INSIDE, "a folder inside the workspace"),
         pool=whole(4, "How many clean worktrees are kept for reuse; this is not a limit.", least=0, most=1000),
+        max=whole(
+            None, "How many loops may have one, never fewer than max_loops; null: 4 more than that, or no limit.",
+        ),
         min_free_gb=number(2, "Nothing is started while less disk than this is free.", most=_MAX_MB),
         include=Key("text", "The file that lists the ignored files to copy into a worktree; null copies none.",
                     ".worktreeinclude", null=True, pattern=PATH_INSIDE, says="a path inside the workspace"),
@@ -286,6 +295,11 @@ SCHEMA = block(
                  PRESET),
     scheduler=_SCHEDULER,
     concurrency=_CONCURRENCY,
+    resources=table(
+        "What the machine has so many of, such as a simulator or a test database, by names of your own.",
+        _RESOURCES,
+        whole(None, "How many loops, or shares of it, may hold it at once; null is none.", most=MAX_OFFERED),
+    ),
     dispatch=block(
         "How launches are paced.",
         batch_size=whole(0, "Launches a round; 0 is no limit.", least=0),

@@ -15,6 +15,7 @@ from loopr.driving.ending import known_names
 from loopr.world.repo import commits, conflicts, landing, returning, slots
 from loopr.world.repo.ground import Ground
 from loopr.world.repo.left_out import LeftOut, Span, keep_left_out
+from loopr.world.repo.packing import pack_worktree
 from loopr.world.repo.words import Candidate, Clash
 from loopr.world.repo.worktrees import put
 from tests.world.repo.grounds import (
@@ -154,6 +155,49 @@ def test_putting_back_what_never_lands_survives_any_crash(tmp_path: Path) -> Non
         assert shows(root, noted[-1].after, "specs/api/x") == name
         point += 1
     assert point > 2
+
+
+def test_packing_survives_any_crash(tmp_path: Path) -> None:
+    """A worktree whose packing was cut short anywhere is packed by the second try: nothing is lost, nothing twice."""
+    root = plant(tmp_path / "repo")
+    write(root, {".git/info/exclude": "*.pyc\n"})
+
+    def prepare(ground: Ground, name: str) -> None:
+        folder = take(ground, name).folder
+        write(folder, {"new.txt": name, "junk.pyc": "ignored"})
+        (folder / "a.txt").unlink()
+
+    def step(ground: Ground, name: str) -> None:
+        assert pack_worktree(ground, name, 1, say(name)) == ""
+
+    names = through(root, prepare, step)
+    assert len(names) > 10
+    ground = ground_of(root)
+    assert {path.name for path in (root / "worktrees").iterdir()} == {".pool"}
+    assert {each.name for each in slots.load(ground).values()} == {""}
+    for name in names:
+        assert log(root, f"loopr/{name}") == ["first", f"Work of {name}"]
+        again = take(ground, name)
+        assert again.fresh and (again.folder / "new.txt").read_text() == name
+        assert not (again.folder / "a.txt").exists() and not (again.folder / "junk.pyc").exists()
+
+
+def test_what_cannot_be_packed_stays(tmp_path: Path) -> None:
+    """A file that may not be committed, a process inside or a repository made there keep a folder with all in it."""
+    root, name = plant(tmp_path / "repo"), "oauth.one.g1"
+    ground = replace(ground_of(root), max_file_bytes=100)
+    begin(ground)
+    folder = take(ground, name).folder
+    write(folder, {"new.txt": "mine\n"})
+    assert pack_worktree(ground, name, 1, say(name), lambda _: "process 7 lives in it") == "process 7 lives in it"
+    write(folder, {"large.bin": "x" * 200})
+    assert "large.bin" in pack_worktree(ground, name, 1, say(name))
+    (folder / "large.bin").unlink()
+    (folder / ".git").unlink()
+    git(folder, "init", "--quiet")
+    assert "repository of its own" in pack_worktree(ground, name, 1, say(name))
+    assert (folder / "new.txt").read_text() == "mine\n"
+    assert slots.slot_of(ground, name) is not None
 
 
 def test_landing_survives_any_crash(tmp_path: Path) -> None:
