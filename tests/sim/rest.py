@@ -15,7 +15,7 @@ from tests.sim.invariants import Broken, gates_of, occupies, require
 if TYPE_CHECKING:
     from tests.sim.world import World
 
-PASSING = {"apart", "merge", "stopping", "backoff", "host", "drain"}
+PASSING = {"apart", "merge", "worktrees", "stopping", "backoff", "host", "drain"}
 """What closes a gate for a while only: at rest, none of it can be all that a loop waits for."""
 
 
