@@ -15,7 +15,7 @@ from loopr.core.hot import touched_turns
 from loopr.core.judge_events import Conflicted
 from loopr.core.model import Failure, Loop, Status
 from loopr.core.observations import Trouble
-from loopr.core.owed import Effect, Judge, Land, StartAttempt, owed
+from loopr.core.owed import Effect, Judge, Land, PackWorktree, StartAttempt, owed
 from loopr.core.policy import Policy, TypePolicy
 from loopr.core.turn import think
 
@@ -71,6 +71,9 @@ class Shop:
             case Judge():
                 self.begun.add(effect)
                 self.later(o.Judged(loop.id, effect.attempt, self.trouble(loop)))
+            case PackWorktree():
+                self.begun.add(effect)
+                self.later(o.PackingDone(loop.id, effect.attempt), 20)
             case Land() if not self.landing:
                 self.land(loop)
 
