@@ -9,12 +9,13 @@ import pytest
 
 from loopr.core import events as e
 from loopr.core import offer_events as f
-from loopr.core.judge_events import Conflicted, JudgeWaits, Refused, VerdictGiven
+from loopr.core.judge_events import Conflicted, JudgeWaits, LandingWaits, MergeTurnEnded, Refused, VerdictGiven
 from loopr.core.lifecycle import LIFECYCLE
 from loopr.core.model import Status
 from loopr.core.plan_events import InputsMoved, LandingBegan
 from loopr.core.redo_events import RedoAsked, RedoBegan
 from loopr.core.workspace_events import SteeringRefused
+from loopr.core.worktree_events import WorktreeKept, WorktreePacked, WorktreePacking
 from loopr.world.journal import Journal
 from tests.e2e.operators import STATUSES, TOP, Way, ids, names, restart, stand, ways
 from tests.e2e.repos import Repo, opened
@@ -125,8 +126,9 @@ def test_a_plan_that_a_person_has_written_stands_for_all_below_it(still: Repo) -
     """To make such a plan anew is to make anew all below it that was tried and is over, once that is wanted."""
     before = last_seq(still)
     asked = still.loopr("retry", "--fresh", "demo", code=2).err
-    assert "would be made anew" in asked and "--yes goes on" in asked
-    assert f"{TOP}pending-x" not in asked and f"{TOP}running-x" not in asked
+    anew, _, rest = asked.partition("would be made anew")
+    assert "--yes goes on" in rest and f"{TOP}failed-x" in anew
+    assert f"{TOP}pending-x" not in anew and f"{TOP}running-x" not in asked
     assert last_seq(still) == before
 
 
@@ -164,7 +166,8 @@ BY_HAND: list[type[e.LoopEvent]] = [
 OTHERS = {
     *(e.AttemptStarted, e.UsageSeen, JudgeWaits, e.Limited, e.Broke, e.Passed, e.Landed, Conflicted),
     *(e.AttemptGone, e.ArtifactSeen, e.ArtifactGone, VerdictGiven, LandingBegan, SteeringRefused),
-    *(RedoAsked, RedoBegan, InputsMoved),
+    *(RedoAsked, RedoBegan, InputsMoved, LandingWaits, MergeTurnEnded, e.StepTimed),
+    *(WorktreePacking, WorktreePacked, WorktreeKept),
     *(f.ArtifactOffered, f.ArtifactUnread, f.OfferGone, f.OfferReplaced, f.OfferRejected, f.CompletionUndone),
 }
 """What the engine alone finds out, what files become, and what a loop is refused: other tests bring it about."""

@@ -74,7 +74,7 @@ def test_explain_says_where_a_value_came_from(tmp_path: Path, monkeypatch: pytes
 def test_a_map_is_explained_with_its_keys(tmp_path: Path) -> None:
     """The explanation of a map names what it may hold."""
     document = loopr("-C", tmp_path, "config", "explain", "worktrees", "--json").document
-    assert document["keys"] == ["dir", "pool", "min_free_gb", "include", "setup"]
+    assert document["keys"] == ["dir", "pool", "max", "min_free_gb", "include", "setup", "cache"]
     assert document["from"] == "built in"
 
 

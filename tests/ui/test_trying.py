@@ -90,7 +90,7 @@ def test_a_base_that_does_not_pass_is_told(repo: Path) -> None:
     settings(repo, "echo 'E   no such module'; exit 3")
     answer, rows = tried(repo)
     assert (answer.code, "fault" in rows) == (78, False)
-    assert "which is untouched: it ended with 3: E   no such module" in rows["check"]["text"]
+    assert "which is untouched: it ended with 3: E no such module" in rows["check"]["text"]
     assert (repo / ".git/loopr/try/check-1.log").read_text() == "E   no such module\n"
 
 
