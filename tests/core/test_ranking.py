@@ -463,6 +463,8 @@ def sorted_next(forest: Forest, now: int) -> str | None:
     loops = [each for each in loops if not gives_way(forest, each, loops, now)]
     project = next_project(forest, sorted({each.project for each in loops}), now)
     loops = [each for each in loops if each.project == project]
+    if mending := [each for each in loops if each.clash.number]:
+        return min(mending, key=lambda each: each.clash.number).id
     since = {each.id: max(ready_since(forest, each), group_ready_since(forest, each)) for each in loops}
     limit = forest.policy.starvation_ms
     said = {each.id: priority_of(forest, each) for each in loops}
