@@ -244,6 +244,8 @@ _PHRASES: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "cancelled": _because("cancelled by {by}"),
     "unparked": "reset by {by}",
     "retried": "retried by {by}",
+    "worktree_packing": "its worktree is to be packed: another loop needs the room",
+    "worktree_packed": "its worktree is packed: all of it is on its branch, and is laid again for its next try",
     "worktree_kept": "its worktree stays: {why}",
     "renewed": _because("made anew by {by}"),
     "redo_asked": _redo,
