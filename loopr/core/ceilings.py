@@ -66,7 +66,7 @@ def pace_closed(scene: Scene, loop: Loop, now: int) -> Closed:
 
 
 def full_ceilings(scene: Scene) -> Iterator[str]:
-    """Name the settings whose ceilings are reached: no further loop may start because of these."""
+    """Name the settings with a ceiling that is reached: it lets no further loop start."""
     policy, occupied = scene.policy, scene.occupancy
     if not policy.unbounded and occupied.total >= policy.max_loops:
         yield "concurrency.max_loops"

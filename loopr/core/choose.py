@@ -55,7 +55,7 @@ def choose(forest: Forest, now: int) -> Iterator[Event]:
 
 
 def _expired(forest: Forest, now: int) -> Iterator[Event]:
-    """Reclaim every lease whose holder has been silent for too long, and end every turn that took too long."""
+    """Reclaim the leases of silent holders, and end the turns that took too long."""
     for loop_id in sorted(forest.tree.timed):
         loop = forest.loops[loop_id]
         if loop.lease is not None and loop.lease.expires_at is not None and now >= loop.lease.expires_at:
@@ -153,7 +153,7 @@ def _dispatched(forest: Forest, open_groups: Open) -> Loop | None:
 
 
 def _first_of(forest: Forest, open_groups: Open, now: int) -> Loop | None:
-    """Return the first loop of the project whose turn it is: one that has a conflict to mend, then one that starves.
+    """Return the first loop of the next project: one with a conflict to mend, else one that starves.
 
     Else the one with the highest score.
     """
@@ -167,7 +167,7 @@ def _first_of(forest: Forest, open_groups: Open, now: int) -> Loop | None:
 
 
 def _mending(forest: Forest, groups: Open) -> Loop | None:
-    """Return the loop whose conflict came first, of those that may mend theirs now."""
+    """Return the loop with the earliest conflict, of those that may mend theirs now."""
     waiting = (forest.loops[each] for each in forest.tree.clashing)
     ready = (loop for loop in waiting if any(loop.id in group.members for _, group in groups))
     return min(ready, key=lambda loop: loop.clash.number, default=None)

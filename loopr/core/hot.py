@@ -1,4 +1,4 @@
-"""Files that several loops change at once: whose turn it is to mend a conflict, and what waits meanwhile.
+"""Files that several loops change at once: the turns to mend conflicts, and the landings that wait.
 
 A loop has its turn while it is at work on a conflict, until it has landed or `merge.turn_secs` have
 passed. Of loops with a file in common one at a time has a turn; landings that touch its files let
@@ -39,7 +39,7 @@ def turn_closed(scene: Scene, loop: Loop) -> Closed:
 
 
 def waits_to_land(scene: Scene, loop: Loop) -> Loop | None:
-    """Name the loop whose turn a landing waits for that has not begun."""
+    """Name the loop with the turn that a landing waits for, while that has not begun."""
     lease = loop.lease
     if loop.status is not Status.LANDING or lease is None or lease.lands or not lease.behind:
         return None
@@ -61,7 +61,7 @@ def passed_by(scene: Scene) -> int:
 
 
 def starts_later(scene: Scene, loop: Loop) -> bool:
-    """Say whether a landing must be over first, so that a conflict is laid upon what it brings."""
+    """Say whether a landing must be over first, so that a conflict is laid upon its commit."""
     tip = scene.shared.tip(loop.plan)
     return bool(loop.clash.number) and tip.moving is not None and not tip.begins
 
@@ -74,7 +74,7 @@ def concerned(scene: Scene, loop: Loop) -> list[str]:
 
 
 def overdue(scene: Scene, now: int) -> Iterator[Loop]:
-    """Go through the loops whose turn has taken too long, by id."""
+    """Go through the loops with a turn that has taken too long, by id."""
     for each in sorted(scene.tree.clashing):
         ends = ends_at(scene, scene.loops[each])
         if ends is not None and now >= ends:

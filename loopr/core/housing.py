@@ -1,4 +1,4 @@
-"""The words for what becomes of the worktree of a loop, and for what one needs that waits.
+"""The words for the states of a worktree, and for the need of a loop that waits.
 
 Knows words only.
 """

@@ -17,7 +17,7 @@ _OVER = (Status.CANCELLED, Status.INVALIDATED)
 
 
 def left_text(words: str, command: str) -> str:
-    """Say what was left out, and which command shows it."""
+    """Name the files that were left out, and the command that shows them."""
     return f"{words.replace('`', chr(39))}{_COMMAND}{command}`"
 
 
@@ -37,5 +37,5 @@ def told_of(scene: Scene) -> dict[str, str]:
 
 
 def left_of(scene: Scene, loop_id: str) -> str:
-    """Say what a loop has changed that never lands; nothing where it has changed nothing of the kind."""
+    """Name the files of a loop that never land; nothing where it has changed none."""
     return read_left(scene.shared.problems.get(f"{LEFT_PLACE}{loop_id}", ""))[0]

@@ -75,7 +75,7 @@ def owed(forest: Forest) -> Iterator[Effect]:
 
 
 def owed_to(forest: Forest, loop: Loop) -> Iterator[Effect]:
-    """List what is owed to one loop; one whose turn it is to mend a conflict begins after a landing that has begun."""
+    """List the effects owed to one loop; one with a turn to mend a conflict waits for a landing under way."""
     if loop.ending is not None and loop.ending.expires_at is None:
         yield StopAttempt(loop.id, loop.ending.attempt)
     elif loop.packed == PACKING and loop.status not in (Status.COMPLETE, Status.INVALIDATED):
@@ -90,7 +90,7 @@ def owed_to(forest: Forest, loop: Loop) -> Iterator[Effect]:
 
 
 def owed_beside(forest: Forest) -> Iterator[Effect]:
-    """List what is owed to loops that have waited for others: to begin after a landing, and to land."""
+    """List the effects owed to loops that waited for others: to begin after a landing, and to land."""
     for loop_id in forest.tree.clashing:
         if forest.loops[loop_id].status is Status.LEASED:
             yield from owed_to(forest, forest.loops[loop_id])

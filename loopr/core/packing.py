@@ -1,4 +1,4 @@
-"""How many worktrees there may be, and whose is packed so that another loop gets room.
+"""The number of worktrees that there may be, and the one that is packed to make room.
 
 Knows loops and the bound. Must never know a folder, nor how one is packed.
 """

@@ -1,4 +1,4 @@
-"""Named resources of the machine, such as a simulator: who may have one now, and what no settings offer.
+"""Named resources of the machine, such as a simulator: the loops that may have one, the names not offered.
 
 All that a loop wants is taken at once, with its lease. Knows amounts by name, and the entries that name them. Must
 never know what a resource is in the world.

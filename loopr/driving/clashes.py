@@ -51,7 +51,7 @@ NOTHING_LEFT = Left(NO_CLASH)
 
 
 def found_now(kit: Kit, task: Task, ground: Ground) -> Clash | None:
-    """Return the conflict of a loop that had one with what its plan has landed by now, None where both fit."""
+    """Return the conflict of a loop that had one with the plan as it stands, None where both fit."""
     if not task.loop.clash.paths:
         return None
     onto = Onto(task.loop.plan, task.tip)

@@ -33,14 +33,14 @@ def advice(paths: Iterable[str]) -> str:
 
 
 def conflict_row(loop: Loop) -> dict[str, object] | None:
-    """Return the files of a loop's conflicts, how often there was one in a row, and what may end them."""
+    """Return the files of a loop's conflicts, their number in a row, and the setting that may end them."""
     if not loop.clash.paths:
         return None
     return {"paths": list(loop.clash.paths), "times": loop.clash.times, "hint": advice(loop.clash.paths)}
 
 
 def hot_files(scene: Scene) -> list[str]:
-    """Say which files conflict most in plans that are not done, and what may end that."""
+    """Name the files that conflict most in plans that are not done, and the setting that may end that."""
     counts: Counter[str] = Counter()
     for loop in scene.loops.values():
         if loop.clash.times and not scene.tree.done(loop.plan):
